@@ -1,0 +1,39 @@
+# Everything sets itself up: only Python 3.11 or newer and make are needed.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint bench clean
+
+## Release an invented nation under differential privacy, and show what comes out.
+demo: .venv/installed
+	$(BIN)/tallytree demo
+
+## All tests, the slow ones included.
+test: .venv/installed-dev
+	$(BIN)/pytest -q -n auto
+
+## Style and types.
+lint: .venv/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+## Measure speed against peers, side by side; writes benchmarks/RESULTS.md.
+bench: .venv/installed-dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv dist tallytree-demo
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/installed-dev: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@

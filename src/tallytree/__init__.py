@@ -1,0 +1,58 @@
+"""Differentially private counts of groups by size in a region hierarchy.
+
+Names are loaded when they are first used, so that importing the package costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tallytree.counts import GroupCounts as GroupCounts
+    from tallytree.evaluation import Simulation as Simulation
+    from tallytree.evaluation import evaluate as evaluate
+    from tallytree.evaluation import simulate as simulate
+    from tallytree.hierarchy import Hierarchy as Hierarchy
+    from tallytree.mechanisms.base import Mechanism as Mechanism
+    from tallytree.mechanisms.registry import list_mechanisms as list_mechanisms
+    from tallytree.mechanisms.registry import mechanism as mechanism
+    from tallytree.pipeline import release as release
+    from tallytree.postprocess.solution import Solution as Solution
+    from tallytree.privacy.measurements import Measurements as Measurements
+    from tallytree.privacy.neighbours import Bounds as Bounds
+    from tallytree.privacy.plan import Plan as Plan
+    from tallytree.releases import Release as Release
+    from tallytree.releases import load as load
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Bounds": "privacy.neighbours",
+    "GroupCounts": "counts",
+    "Hierarchy": "hierarchy",
+    "Measurements": "privacy.measurements",
+    "Mechanism": "mechanisms.base",
+    "Plan": "privacy.plan",
+    "Release": "releases",
+    "Simulation": "evaluation",
+    "Solution": "postprocess.solution",
+    "evaluate": "evaluation",
+    "list_mechanisms": "mechanisms.registry",
+    "load": "releases",
+    "mechanism": "mechanisms.registry",
+    "release": "pipeline",
+    "simulate": "evaluation",
+}
+
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'tallytree' has no attribute {name!r}")
+    value = getattr(import_module(f"tallytree.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

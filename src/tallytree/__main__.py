@@ -1,0 +1,5 @@
+"""``python -m tallytree``."""
+
+from tallytree.cli.main import main
+
+main()

@@ -1,0 +1,122 @@
+"""What people see: tables on standard output, progress on standard error."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.progress import Progress, no_progress
+from tallytree.releases import Release
+from tallytree.verification import Verification
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
+    """A progress bar on standard error, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield no_progress
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+
+        def begin(what: str, steps: int) -> Callable[[int], None]:
+            task = bar.add_task(what, total=steps)
+            return lambda done: bar.advance(task, done)
+
+        yield begin
+
+
+def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    """A table whose text columns stand left and whose number columns stand right."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    for index, column in enumerate(columns):
+        numeric = bool(rows) and all(_is_number(row[index]) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left")
+    for row in rows:
+        table.add_row(*map(Text, row))  # Text: names in brackets are not markup
+    Console().print(table)
+
+
+def print_text(text: str) -> None:
+    """A paragraph, wrapped to the terminal."""
+    from rich.console import Console
+
+    Console(highlight=False).print(text, markup=False)
+
+
+def print_checks(verification: Verification) -> None:
+    """The outcome of each check."""
+    print_table(
+        "Checks",
+        ["", "check", "what", "violations"],
+        [
+            [
+                "ok" if check.passed else "FAILED",
+                check.name,
+                check.statement + (f" (for example: {check.example})" if check.example else ""),
+                f"{check.violations:,}",
+            ]
+            for check in verification.checks
+        ],
+    )
+
+
+def print_release(release: Release) -> None:
+    """What was protected and how, and what was released."""
+    plan = release.measurements.plan
+    print_text(release.manifest["privacy"]["statement"])
+    print_table(
+        "Budget and noise",
+        ["level", "regions", "query", "sensitivity", "epsilon", "noise scale", "groups"],
+        [
+            [
+                level.name,
+                f"{plan.shape(index)[0]:,}",
+                level.query,
+                str(level.sensitivity),
+                str(level.epsilon),
+                str(level.scale),
+                f"{int(release.counts[index].sum()):,}",
+            ]
+            for index, level in enumerate(plan.levels)
+        ],
+    )
+    for note in release.manifest["privacy"]["assumed"]:
+        print_text(f"Note: {note}")
+    print_checks(release.verify())
+
+
+def summarize(release: Release, folder: str) -> dict[str, Any]:
+    """A release in a few facts, for programs."""
+    return {
+        "folder": folder,
+        "epsilon": str(release.epsilon),
+        "mechanism": release.manifest["mechanism"]["name"],
+        "total": release.total,
+        "verification": release.verify().to_dict(),
+    }
+
+
+def _is_number(text: str) -> bool:
+    return (
+        text.replace(",", "").replace(".", "").replace("/", "").replace("-", "").strip(" %").isdecimal()
+    )

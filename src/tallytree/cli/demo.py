@@ -1,0 +1,76 @@
+"""``tallytree demo``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallytree.cli.console import (
+    Json,
+    print_json,
+    print_release,
+    print_table,
+    print_text,
+    show_progress,
+    summarize,
+)
+
+WIDTH = 30
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="The folder to write; an earlier demo there is replaced.", metavar="DIR")
+    ] = Path("tallytree-demo"),
+    epsilon: Annotated[str, typer.Option(help="The privacy budget.")] = "1",
+    as_json: Json = False,
+) -> None:
+    """Release an invented nation: 51 states, 3,143 counties, 117 million households, 1,000 sizes."""
+    from tallytree.evaluation import evaluate
+    from tallytree.nation import generate_nation
+    from tallytree.pipeline import release
+    from tallytree.releases import MANIFEST
+
+    with show_progress(quiet=as_json) as progress:
+        counts = generate_nation()
+        made = release(counts, epsilon=epsilon, progress=progress)
+        made.save(out, replace=(out / MANIFEST).is_file())
+    errors = evaluate(made, counts).to_pylist()
+    if as_json:
+        print_json({**summarize(made, str(out)), "errors": errors})
+        return
+    print_text(
+        f"An invented nation of {made.total:,} households, released at epsilon = {made.epsilon} with "
+        f"{made.manifest['mechanism']['name']}.\n"
+    )
+    print_release(made)
+    print_table(
+        "How far off (shown because the data are invented)",
+        ["level", "regions", "households moved", "share of all", "mean per region"],
+        [
+            [
+                row["level"],
+                f"{len(made.hierarchy.regions(row['level'])):,}",
+                f"{row['l1'] // 2:,}",
+                f"{50 * row['l1'] / made.total:.4f} %",
+                f"{row['l1'] / 2 / len(made.hierarchy.regions(row['level'])):,.1f}",
+            ]
+            for row in errors
+        ],
+    )
+    _print_sizes(made.counts[0][0].tolist(), counts.array(0)[0].tolist())
+    print_text(f"Written to {out}: release.parquet, measurements.parquet, manifest.json.")
+    print_text(f"Check it with: tallytree verify {out}")
+
+
+def _print_sizes(released: list[int], true: list[int], shown: int = 10) -> None:
+    """The nation's distribution as bars; the truth beside it, which only a demonstration may show."""
+    most = max(released)
+    rows = [
+        [str(i + 1), f"{released[i]:,}", f"{true[i]:,}", "█" * round(WIDTH * released[i] / most)]
+        for i in range(shown)
+    ]
+    rows.append(
+        [f"{shown + 1} to {len(released)}", f"{sum(released[shown:]):,}", f"{sum(true[shown:]):,}", ""]
+    )
+    print_table("Households by size, nation", ["people", "released", "true", ""], rows)

@@ -1,0 +1,90 @@
+"""The ``tallytree`` command: its sub-commands, and what happens when something goes wrong."""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+
+from tallytree import __version__
+from tallytree.cli.demo import demo
+from tallytree.cli.evaluate import evaluate
+from tallytree.cli.mechanisms import mechanisms
+from tallytree.cli.release import release
+from tallytree.cli.verify import verify
+from tallytree.errors import CheckError, InputError
+
+FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 141, 143
+
+app = typer.Typer(
+    name="tallytree",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
+)
+for command in (demo, release, verify, evaluate, mechanisms):
+    app.command()(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tallytree {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """How many groups of each size there are in each region, under differential privacy.
+
+    Households by people, firms by employees, taxis by pickups: the counts that come out are private,
+    whole, not negative, and add up across the hierarchy and to the public total.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line; every problem is one message on standard error and an exit code."""
+    signal.signal(signal.SIGTERM, _stop)
+    try:
+        code = app(prog_name="tallytree", standalone_mode=False)
+        sys.stdout.flush()
+        sys.exit(code or 0)
+    except typer.TyperException as error:
+        _fail(error.format_message(), WRONG, hint=True)
+    except InputError as error:
+        _fail(str(error), WRONG)
+    except CheckError as error:
+        _fail(str(error), FAILED)
+    except BrokenPipeError:
+        # The reader has gone, as `head` does: there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(BROKEN_PIPE)
+    except (typer.Abort, KeyboardInterrupt):
+        _fail("Interrupted; nothing was written.", INTERRUPTED)
+    except Exception as error:
+        if os.environ.get("TALLYTREE_DEBUG"):
+            raise
+        # No traceback and no message of the exception: either may show the data.
+        _fail(
+            f"Something went wrong inside tallytree ({type(error).__name__}); nothing was written. "
+            "Please report it. With TALLYTREE_DEBUG=1 the details are shown, which may include data.",
+            CRASHED,
+        )
+
+
+def _stop(number: int, frame: FrameType | None) -> NoReturn:
+    """Leave through the ordinary way out, so that what was begun is cleaned up."""
+    sys.exit(TERMINATED)
+
+
+def _fail(message: str, code: int, *, hint: bool = False) -> NoReturn:
+    typer.echo(f"Error: {message}", err=True)
+    if hint:
+        typer.echo("Try 'tallytree --help'.", err=True)
+    sys.exit(code)

@@ -1,0 +1,191 @@
+"""Group counts: how many groups of each size every region has. Sensitive: the truth is in here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import CountsError
+from tallytree.hierarchy import Hierarchy
+from tallytree.limits import MAX_CELLS, MAX_GROUPS
+from tallytree.privacy.neighbours import Bounds
+from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.tables import Table
+
+Ints = npt.NDArray[np.int64]
+
+BOUNDS_NOT_CHECKED = (
+    "Counts were given, not records of people: that a person adds at most {m} record(s) of quantity at "
+    "most {z} was taken on trust."
+)
+
+
+class GroupCounts:
+    """The true counts on a hierarchy: n^r_s for every region r and size s.
+
+    ``leaf`` is leaves x sizes, its rows in the order of ``hierarchy.leaves``; the levels above are sums.
+
+    >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = GroupCounts(h, sizes=(1, 3), leaf=[[2, 0, 1], [1, 1, 1]])
+    >>> counts.array("nation").tolist()
+    [[3, 1, 2]]
+    """
+
+    def __init__(
+        self,
+        hierarchy: Hierarchy,
+        sizes: Sizes,
+        leaf: npt.ArrayLike,
+        *,
+        bounds: Bounds | None = None,
+        assumptions: Sequence[str] | None = None,
+    ) -> None:
+        if not isinstance(hierarchy, Hierarchy):
+            raise CountsError("The hierarchy must be a tallytree.Hierarchy.")
+        self._hierarchy = hierarchy
+        self._sizes = check_sizes(sizes)
+        self._bounds = bounds or Bounds()
+        self._leaf = _check_leaf(leaf, (len(hierarchy.leaves), count_sizes(self._sizes)))
+        if assumptions is None:
+            assumptions = [
+                BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)
+            ]
+        self._assumptions = tuple(assumptions)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        *,
+        regions: Sequence[str],
+        size: str = "size",
+        groups: str = "groups",
+        sizes: Sizes | None = None,
+        root: str = "all",
+        root_level: str = "root",
+        hierarchy: Hierarchy | None = None,
+        bounds: Bounds | None = None,
+    ) -> GroupCounts:
+        """Counts from a tidy table: a row for each leaf region and size, with its number of groups.
+
+        ``table`` is a pandas, Polars or Arrow table or the path of a CSV or Parquet file. ``regions``
+        are its region columns from the level below the root on; where a leaf stands above the last
+        level, the columns below it are null. Cells without a row are zero. ``root`` names the root
+        region and ``root_level`` its level.
+
+        Regions and sizes are public. Give them with ``hierarchy`` and ``sizes``: what is left out is
+        read from the table, and the release says so.
+        """
+        from tallytree.count_tables import read_counts
+
+        return read_counts(
+            table, regions=regions, size=size, groups=groups, sizes=sizes, root=root,
+            root_level=root_level, hierarchy=hierarchy, bounds=bounds or Bounds(),
+        )  # fmt: skip
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The regions, which are public."""
+        return self._hierarchy
+
+    @property
+    def sizes(self) -> Sizes:
+        """The range of sizes, which is public."""
+        return self._sizes
+
+    @property
+    def bounds(self) -> Bounds:
+        """What one person contributes at most."""
+        return self._bounds
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What was taken on trust when the counts were made, in words; for the manifest."""
+        return self._assumptions
+
+    @property
+    def leaf(self) -> Ints:
+        """Leaves x sizes, in the order of ``hierarchy.leaves``; read-only."""
+        return self._leaf
+
+    @property
+    def total(self) -> int:
+        """G: the number of groups, which is public."""
+        return int(self._leaf.sum())
+
+    def array(self, level: int | str) -> Ints:
+        """The counts of one level's regions, regions x sizes, in the order of ``hierarchy.regions``."""
+        return self._levels[self._hierarchy.index(level)]
+
+    def replace(self, leaf: npt.ArrayLike) -> GroupCounts:
+        """The same regions, sizes and bounds with other counts."""
+        return GroupCounts(
+            self._hierarchy, self._sizes, leaf, bounds=self._bounds, assumptions=self._assumptions
+        )
+
+    @cached_property
+    def _levels(self) -> list[Ints]:
+        leaf_level, leaf_index = self._hierarchy.leaf_places
+        levels: list[Ints] = []
+        for level in reversed(range(len(self._hierarchy.levels))):
+            shape = (len(self._hierarchy.regions(level)), count_sizes(self._sizes))
+            values = np.zeros(shape, dtype=np.int64)
+            here = leaf_level == level
+            values[leaf_index[here]] = self._leaf[here]
+            if levels:
+                np.add.at(values, self._hierarchy.parents(level + 1), levels[-1])
+            values.flags.writeable = False
+            levels.append(values)
+        return levels[::-1]
+
+    def __repr__(self) -> str:
+        # The shape only: a notebook or a log must not show the truth.
+        low, high = self._sizes
+        return f"GroupCounts({self._hierarchy!r}, sizes {low} to {high})"
+
+
+def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
+    """``values`` as 64-bit integers; anything that is not a whole number is refused."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise CountsError(f"{what} are not a rectangular array of numbers.") from None
+    if array.dtype.kind in "iu":
+        if array.dtype == np.uint64 and array.size and int(array.max()) > MAX_GROUPS:
+            raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
+        return array.astype(np.int64)
+    if array.dtype.kind == "O":
+        if all(
+            isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in array.flat
+        ):
+            raise CountsError(f"{what} go beyond 64-bit integers.")
+        raise CountsError(f"{what} must be whole numbers.")
+    if array.dtype.kind != "f":
+        raise CountsError(f"{what} must be whole numbers.")
+    if not np.isfinite(array).all():
+        raise CountsError(f"{what} hold {int((~np.isfinite(array)).sum())} NaN or infinite values.")
+    if (array != np.floor(array)).any():
+        raise CountsError(f"{what} hold {int((array != np.floor(array)).sum())} fractions.")
+    if array.size and np.abs(array).max() > MAX_GROUPS:
+        raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
+    return array.astype(np.int64)
+
+
+def _check_leaf(leaf: npt.ArrayLike, shape: tuple[int, int]) -> Ints:
+    array = whole_numbers(leaf, "The counts")
+    if array.shape != shape:
+        raise CountsError(
+            f"The counts have the shape {array.shape}; {shape[0]} leaves x {shape[1]} sizes are expected."
+        )
+    if array.size > MAX_CELLS:
+        raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
+    if (array < 0).any():
+        raise CountsError(f"{int((array < 0).sum())} of the counts are negative.")
+    # Bounded one by one first, so that the sum cannot overflow.
+    if (array > MAX_GROUPS).any() or int(array.sum()) > MAX_GROUPS:
+        raise CountsError(f"There are more than {MAX_GROUPS} groups.")
+    array.flags.writeable = False
+    return array

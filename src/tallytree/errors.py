@@ -1,0 +1,68 @@
+"""What can go wrong.
+
+    TallytreeError
+    ├── InputError            something given by the user is wrong (also a ValueError)
+    │   ├── HierarchyError    the levels or the paths of regions
+    │   ├── CountsError       the group counts, or the table they come from
+    │   ├── PrivacyError      epsilon, its split, the bounds on a person, the noise
+    │   ├── MechanismError    an unknown mechanism or option, measurements that do not fit it
+    │   ├── SpecError         a release.toml
+    │   └── FolderError       a release folder that cannot be written or read
+    └── CheckError            a result failed its own check: a bug in this software
+
+A message says what is wrong, where, and what to do. It never shows a value of the sensitive data:
+columns, row numbers and how many there are, but not what is in them.
+"""
+
+import difflib
+from collections.abc import Iterable
+
+
+class TallytreeError(Exception):
+    """The parent of all errors of this package."""
+
+
+class InputError(TallytreeError, ValueError):
+    """Something given by the user is wrong."""
+
+
+class HierarchyError(InputError):
+    """The levels or the paths of regions are wrong."""
+
+
+class CountsError(InputError):
+    """The group counts, or the table they come from, are wrong."""
+
+
+class PrivacyError(InputError):
+    """Epsilon, its split, the bounds on a person or the noise are wrong."""
+
+
+class MechanismError(InputError):
+    """There is no such mechanism or option, or the measurements do not fit it."""
+
+
+class SpecError(InputError):
+    """A release.toml is wrong."""
+
+
+class FolderError(InputError):
+    """A release folder cannot be written or read."""
+
+
+class CheckError(TallytreeError):
+    """A result failed its own check, so it is withheld. This is a bug: please report it."""
+
+
+def name_choices(wrong: str, choices: Iterable[str]) -> str:
+    """The end of a message about an unknown name: what was perhaps meant, and what there is."""
+    known = list(choices)
+    close = difflib.get_close_matches(wrong, known, n=1)
+    meant = f"did you mean {show(close[0])}? " if close else ""
+    return f"{meant}There is: {', '.join(show(name) for name in known[:20])}."
+
+
+def show(text: object, most: int = 60) -> str:
+    """A public name in quotes, on one line and not too long, whatever it holds."""
+    quoted = repr(text)
+    return quoted if len(quoted) <= most else quoted[: most - 4] + "...'"

@@ -1,0 +1,96 @@
+"""Research: how far a mechanism is from the truth. Never for sensitive data.
+
+``simulate`` draws noise that can be repeated, and ``evaluate`` compares with the true counts, so what
+they return is not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.counts import GroupCounts
+from tallytree.errors import CountsError
+from tallytree.hierarchy import Hierarchy
+from tallytree.measurement import measure_with_seed
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.registry import DEFAULT, find_mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.budget import Exact
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.noise import SeededNoise
+from tallytree.progress import Progress, no_progress
+from tallytree.releases import Release
+from tallytree.sizes import Sizes
+from tallytree.verification import find_inconsistencies
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """One run of a mechanism with repeatable noise: not private, and not a release."""
+
+    measurements: Measurements
+    solution: Solution
+    total: int
+
+    @property
+    def counts(self) -> Sequence[Ints]:
+        """Regions x sizes for each level, root first."""
+        return self.solution.counts
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The regions."""
+        return self.measurements.plan.hierarchy
+
+    @property
+    def sizes(self) -> Sizes:
+        """The range of sizes."""
+        return self.measurements.plan.sizes
+
+
+def simulate(
+    counts: GroupCounts,
+    *,
+    epsilon: Exact,
+    mechanism: str | Mechanism = DEFAULT,
+    seed: int,
+    budget: Mapping[str, Exact] | None = None,
+    progress: Progress = no_progress,
+) -> Simulation:
+    """Run a mechanism with noise drawn from ``seed``. Not private: for data that is not sensitive."""
+    method = find_mechanism(mechanism)
+    noise = SeededNoise(seed)
+    plan = method.plan(
+        counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds
+    )
+    measurements = measure_with_seed(plan, counts, noise=noise, progress=progress)
+    solution = method.postprocess(measurements, total=counts.total)
+    return Simulation(measurements, solution, counts.total)
+
+
+def evaluate(run: Simulation | Release, counts: GroupCounts) -> pa.Table:
+    """The errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
+
+    ``l1`` is the paper's error, the sum of |n^ - n| over regions and sizes; ``emd`` is the mean over the
+    level's regions of the sum of |c^ - c| over sizes (how far groups were moved along the sizes);
+    ``violations`` are the regions and sizes whose subregions do not add up to them.
+    """
+    if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
+        raise CountsError("The counts to compare with are on other regions or sizes than the run.")
+    rows: dict[str, list[str | int | float]] = {"level": [], "l1": [], "emd": [], "violations": []}
+    inconsistent = find_inconsistencies(run.hierarchy, run.counts)
+    for index, level in enumerate(run.hierarchy.levels):
+        error = run.counts[index] - counts.array(index)
+        moved = np.abs(np.cumsum(error, axis=1)).sum()
+        rows["level"].append(level)
+        rows["l1"].append(int(np.abs(error).sum()))
+        rows["emd"].append(int(moved) / len(error))
+        rows["violations"].append(int(inconsistent[index].sum()))
+    return pa.table(rows)

@@ -1,0 +1,71 @@
+"""Folders that appear complete or not at all."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tallytree.errors import FolderError
+
+
+@contextmanager
+def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
+    """A private folder to fill, which takes the place of ``target`` when the block ends well.
+
+    If anything goes wrong, up to an interruption, nothing is left behind. It is made before the block
+    runs, so that a place that cannot be written to is found out before any work is done. With
+    ``replace`` an earlier folder at ``target`` is exchanged for the new one.
+    """
+    target = Path(os.path.abspath(target))
+    if os.path.lexists(target) and not (replace and target.is_dir() and not target.is_symlink()):
+        raise FolderError(f"{target} exists already: choose another place for the release.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        stage = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
+    except OSError as error:
+        raise FolderError(
+            f"{target} cannot be made: {error.strerror or 'input/output error'}."
+        ) from None
+    try:
+        yield stage
+        _put_in_place(stage, target)
+    except OSError as error:
+        raise FolderError(
+            f"{target} cannot be written: {error.strerror or 'input/output error'}."
+        ) from None
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def _put_in_place(stage: Path, target: Path) -> None:
+    for file in stage.iterdir():
+        _flush(file)
+    _flush(stage)
+    stage.chmod(0o755)
+    if target.exists():
+        # Two renames: in between, the old folder is beside the new one, and either is whole.
+        old = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
+        target.rename(old)
+        stage.rename(target)
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        stage.rename(target)
+    _flush(target.parent)
+
+
+def _flush(path: Path) -> None:
+    """Make sure that it is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def hash_file(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

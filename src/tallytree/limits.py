@@ -1,0 +1,23 @@
+"""The largest numbers the software works with, chosen so that 64-bit integers never overflow.
+
+The cost of a single exchange is at most the sum over levels of w (2 |n^ - n~| + 1), below
+2^20 (2 (2^39 + 2^39) + 1) < 2^62, and two such costs are added.
+"""
+
+MAX_GROUPS = 2**39
+"""Groups in a dataset: 550 billion."""
+
+MAX_MEASURED = 2**39
+"""A noisy answer beyond this, either way, is set to it: post-processing that costs no privacy."""
+
+MAX_WEIGHT_SUM = 2**20
+"""The levels' integer weights added up: enough for any split of the budget in thousandths."""
+
+MAX_SCALE = 2**32
+"""The noise scale of a level: its noise stays below MAX_MEASURED with probability 1 - exp(-128)."""
+
+MAX_CELLS = 2**31
+"""Regions times sizes of one level."""
+
+FORBIDDEN = 2**62
+"""A cost above every real one, to which one real cost can be added without overflow."""

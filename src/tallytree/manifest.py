@@ -1,0 +1,129 @@
+"""The manifest of a release: everything that is claimed about it, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from importlib.metadata import version
+from typing import Any
+
+from tallytree import __version__
+from tallytree.errors import FolderError, InputError
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.plan import LevelPlan, Plan
+from tallytree.sizes import check_sizes
+from tallytree.statement import describe_protection, list_public_facts
+
+FORMAT = "tallytree-release-1"
+
+Manifest = dict[str, Any]
+
+
+def write_manifest(
+    *,
+    mechanism: Mechanism,
+    plan: Plan,
+    total: int,
+    noise: str,
+    assumptions: Sequence[str],
+    solution: Solution,
+    created: str,
+) -> Manifest:
+    """All facts about a release but the hashes of its files."""
+    return {
+        "format": FORMAT,
+        "created": created,
+        "software": {
+            "tallytree": __version__,
+            **{name: version(name) for name in ("numpy", "numba", "opendp", "pyarrow")},
+        },
+        "privacy": {
+            "statement": describe_protection(plan),
+            "epsilon": str(plan.epsilon),
+            "neighbours": "datasets that differ by one person",
+            "max_records": plan.bounds.max_records,
+            "max_quantity": plan.bounds.max_quantity,
+            "levels": [
+                {
+                    "name": level.name,
+                    "query": level.query,
+                    "sensitivity": str(level.sensitivity),
+                    "epsilon": str(level.epsilon),
+                    "scale": str(level.scale),
+                }
+                for level in plan.levels
+            ],
+            "noise": noise,
+            "public": list_public_facts(plan, total),
+            "assumed": list(assumptions),
+            "ledger": "No ledger was charged: what else was released from these data is not known here.",
+        },
+        "data": {
+            "levels": list(plan.hierarchy.levels),
+            "regions": [plan.shape(index)[0] for index in range(len(plan.levels))],
+            "sizes": list(plan.sizes),
+            "total": total,
+        },
+        "mechanism": {
+            "name": mechanism.name,
+            "symbol": mechanism.symbol,
+            "options": {field.name: getattr(mechanism, field.name) for field in fields(mechanism)},
+            "exact": mechanism.exact,
+        },
+        "solution": {
+            "objective": str(solution.objective),
+            "solver": solution.solver,
+            "certificate_slack": str(solution.certificate.slack),
+            "effort": solution.effort,
+        },
+    }
+
+
+def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
+    """The plan that a manifest states, with its numbers as they stand there."""
+    try:
+        privacy = manifest["privacy"]
+        levels = tuple(
+            LevelPlan(
+                str(level["name"]),
+                str(level["query"]),
+                Fraction(level["sensitivity"]),
+                Fraction(level["epsilon"]),
+                Fraction(level["scale"]),
+            )
+            for level in privacy["levels"]
+        )
+        bounds = Bounds(max_records=privacy["max_records"], max_quantity=privacy["max_quantity"])
+        sizes = check_sizes(manifest["data"]["sizes"])
+    except (KeyError, TypeError, ValueError, ArithmeticError, InputError):
+        raise FolderError("The manifest is damaged: it does not state a plan.") from None
+    if tuple(level.name for level in levels) != hierarchy.levels:
+        raise FolderError("The manifest's plan is for other levels than its data.")
+    return Plan(hierarchy, sizes, bounds, levels)
+
+
+def parse_manifest(text: str) -> Manifest:
+    """A manifest from its JSON, checked for the facts that reading a release needs."""
+    try:
+        manifest = json.loads(text)
+        if manifest["format"] != FORMAT:
+            raise FolderError(f"The release has another format than {FORMAT}.")
+        data = manifest["data"]
+        levels, total = data["levels"], data["total"]
+        if not (isinstance(total, int) and isinstance(levels, list) and levels):
+            raise TypeError
+        if not all(isinstance(name, str) for name in levels):
+            raise TypeError
+        Fraction(manifest["privacy"]["epsilon"])
+        check_sizes(data["sizes"])
+        dict(manifest["files"])
+    except FolderError:
+        raise
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, InputError):
+        raise FolderError("The manifest is damaged: it lacks facts that every release has.") from None
+    return dict(manifest)

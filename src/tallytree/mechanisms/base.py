@@ -1,0 +1,71 @@
+"""What a mechanism is: a query, a plan for measuring it, and a way back to consistent counts."""
+
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.errors import MechanismError
+from tallytree.hierarchy import Hierarchy
+from tallytree.limits import MAX_GROUPS
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.budget import Exact
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.plan import Plan, make_plan
+from tallytree.privacy.queries import Query
+from tallytree.sizes import Sizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mechanism(ABC):
+    """A mechanism with its options, which are the fields of its class, checked at once."""
+
+    name: ClassVar[str]
+    symbol: ClassVar[str]
+    """In the paper."""
+    summary: ClassVar[str]
+    query: ClassVar[Query]
+    exact: ClassVar[bool]
+    """Its solution is the optimum of its model, over whole numbers."""
+    consistent: ClassVar[bool]
+    """Its counts meet all conditions of a release by construction."""
+    cost: ClassVar[str]
+    reference: ClassVar[str]
+
+    def plan(
+        self,
+        hierarchy: Hierarchy,
+        *,
+        sizes: Sizes,
+        epsilon: Exact,
+        budget: Mapping[str, Exact] | None = None,
+        bounds: Bounds | None = None,
+    ) -> Plan:
+        """What to measure, and with how much noise; ``budget`` weighs the levels (None: evenly)."""
+        return make_plan(
+            self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds
+        )
+
+    @abstractmethod
+    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+        """Counts that meet the conditions of a release, from noisy answers and the public total."""
+
+    def check(self, measurements: Measurements, total: int) -> int:
+        """Refuse what does not fit this mechanism; the total as an int."""
+        if not isinstance(measurements, Measurements):
+            raise MechanismError("Post-processing takes Measurements and nothing else.")
+        for level in measurements.plan.levels:
+            if level.query != self.query.name:
+                raise MechanismError(
+                    f"{self.name} works on the {self.query.name!r} query, but level {level.name!r} "
+                    f"measured {level.query!r}."
+                )
+        try:
+            number = -1 if isinstance(total, bool) else operator.index(total)
+        except TypeError:
+            number = -1
+        if not 0 <= number <= MAX_GROUPS:
+            raise MechanismError(f"The total must be a whole number from 0 to {MAX_GROUPS}.")
+        return number

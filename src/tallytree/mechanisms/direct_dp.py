@@ -1,0 +1,52 @@
+"""``direct-dp``: the paper's M_H^dp."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.errors import MechanismError, name_choices
+from tallytree.mechanisms.base import Mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.queries import SIZES, Query
+
+SOLVERS = ("projection", "tables")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectDP(Mechanism):
+    """Measure the sizes query; take the nearest whole counts that add up (Model M_H), exactly.
+
+    Minimises (H1), each level weighted by its inverse variance (all 1 for an even split, as in the
+    paper), subject to (H2) - (H4). ``solver`` is how: "projection" (fast, whatever epsilon) or "tables"
+    (the paper's cost tables, for reference). Both return the same optimum, with a certificate.
+    """
+
+    name: ClassVar[str] = "direct-dp"
+    symbol: ClassVar[str] = "M_H^dp"
+    summary: ClassVar[str] = "sizes query, exact integer optimum of Model M_H"
+    query: ClassVar[Query] = SIZES
+    exact: ClassVar[bool] = True
+    consistent: ClassVar[bool] = True
+    cost: ClassVar[str] = "O(regions x sizes) a pass, about ten passes"
+    reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: sections 6 and 7"
+
+    solver: str = "projection"
+
+    def __post_init__(self) -> None:
+        if self.solver not in SOLVERS:
+            raise MechanismError(
+                f"There is no solver {self.solver!r}: {name_choices(str(self.solver), SOLVERS)}"
+            )
+
+    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+        """The exact optimum of Model M_H for these measurements."""
+        # Imported here: the kernels bring their compiler along.
+        from tallytree.postprocess.tree_model import solve_tree_model
+
+        return solve_tree_model(
+            measurements.plan.hierarchy,
+            measurements.values,
+            total=self.check(measurements, total),
+            scales=[level.scale for level in measurements.plan.levels],
+            solver=self.solver,
+        )

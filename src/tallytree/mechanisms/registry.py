@@ -1,0 +1,34 @@
+"""All mechanisms: a new one is a file beside this one, and a line here."""
+
+from dataclasses import fields
+from typing import Any
+
+from tallytree.errors import MechanismError, name_choices, show
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.direct_dp import DirectDP
+
+MECHANISMS: tuple[type[Mechanism], ...] = (DirectDP,)
+
+DEFAULT = DirectDP.name
+
+
+def list_mechanisms() -> list[str]:
+    """The mechanisms' names."""
+    return [kind.name for kind in MECHANISMS]
+
+
+def mechanism(name: str, **options: Any) -> Mechanism:
+    """The mechanism of that name, with its options."""
+    kinds = {kind.name: kind for kind in MECHANISMS}
+    if name not in kinds:
+        raise MechanismError(f"There is no mechanism {show(name)}: {name_choices(str(name), kinds)}")
+    known = [field.name for field in fields(kinds[name])]
+    for option in options:
+        if option not in known:
+            raise MechanismError(f"{name} has no option {show(option)}: {name_choices(option, known)}")
+    return kinds[name](**options)
+
+
+def find_mechanism(given: str | Mechanism) -> Mechanism:
+    """A mechanism by its name, or as it is."""
+    return given if isinstance(given, Mechanism) else mechanism(given)

@@ -1,0 +1,72 @@
+"""An invented nation, like the United States: for the demonstration, for planning, for benchmarks.
+
+Only shapes are real: the number of counties of each state and the national shares of household sizes
+are the published figures of the 2010 Census (US Census Bureau). All counts are drawn at random.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.counts import GroupCounts
+from tallytree.hierarchy import Hierarchy
+from tallytree.sizes import count_sizes
+
+Ints = npt.NDArray[np.int64]
+
+# Alabama to Wyoming with the District of Columbia: 51 states, 3,143 counties.
+COUNTIES = (
+    67, 29, 15, 75, 58, 64, 8, 3, 1, 67, 159, 5, 44, 102, 92, 99, 105, 120, 64, 16, 24, 14, 83, 87, 82,
+    115, 56, 93, 17, 10, 21, 33, 62, 100, 53, 88, 77, 36, 67, 5, 46, 66, 95, 254, 29, 14, 134, 39, 55,
+    72, 23,
+)  # fmt: skip
+HOUSEHOLDS = 116_716_292
+SIZE_SHARES = (0.267, 0.328, 0.161, 0.134, 0.065, 0.026, 0.019)
+"""Households of 1, 2, ..., 6 and 7 or more people."""
+MEAN_OF_LARGE = 7.99
+"""The mean size of a household of 7 or more; their sizes fall off geometrically, as in the paper."""
+FACILITIES = 50
+"""Dormitories, prisons and the like, between 10 and 1,000 people, as in the paper."""
+
+SPREAD = 1.4
+"""How unequal counties are: the standard deviation of the logarithm of their households."""
+LIKENESS = 400.0
+"""How alike counties' size shares are: the concentration of a Dirichlet around the national shares."""
+
+
+def generate_nation(seed: int = 2010, *, sizes: tuple[int, int] = (1, 1000)) -> GroupCounts:
+    """Households by size for 3,143 counties in 51 states, about 117 million in all."""
+    generator = np.random.default_rng(seed)
+    low, high = sizes
+    weights = generator.lognormal(0.0, SPREAD, sum(COUNTIES))
+    households = generator.multinomial(HOUSEHOLDS, weights / weights.sum())
+    shares = generator.dirichlet(LIKENESS * np.array(SIZE_SHARES), len(households))
+    by_size = generator.multinomial(households, shares / shares.sum(axis=1, keepdims=True))
+
+    counts = np.zeros((len(households), count_sizes(sizes)), dtype=np.int64)
+    for size in range(1, len(SIZE_SHARES)):
+        _add(counts, np.arange(len(households)), size, by_size[:, size - 1], low, high)
+    county = np.repeat(np.arange(len(households)), by_size[:, -1])
+    above = MEAN_OF_LARGE - len(SIZE_SHARES)
+    large = len(SIZE_SHARES) - 1 + generator.geometric(1.0 / (1.0 + above), len(county))
+    _add(counts, county, large, 1, low, high)
+    homes = generator.integers(0, len(households), FACILITIES)
+    _add(counts, homes, generator.integers(10, 1001, FACILITIES), 1, low, high)
+    return GroupCounts(
+        make_hierarchy(), sizes, counts, assumptions=["The data are invented: nobody needed protection."]
+    )
+
+
+def make_hierarchy() -> Hierarchy:
+    """51 states and their counties, with names that belong to no real place."""
+    return Hierarchy.from_paths(
+        ["nation", "state", "county"],
+        [
+            ("Nation", f"State {state:02}", f"County {state:02}-{county:03}")
+            for state, counties in enumerate(COUNTIES, start=1)
+            for county in range(1, counties + 1)
+        ],
+    )
+
+
+def _add(counts: Ints, county: Ints, size: int | Ints, groups: int | Ints, low: int, high: int) -> None:
+    np.add.at(counts, (county, np.clip(size, low, high) - low), groups)

@@ -1,0 +1,61 @@
+"""The whole way from counts to a release."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from tallytree.counts import GroupCounts
+from tallytree.errors import CheckError, CountsError, MechanismError
+from tallytree.manifest import write_manifest
+from tallytree.measurement import measure
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.registry import DEFAULT, find_mechanism
+from tallytree.privacy.budget import Exact
+from tallytree.privacy.noise import ExactNoise
+from tallytree.progress import Progress, no_progress
+from tallytree.release_tables import check_level_names
+from tallytree.releases import Release
+
+
+def release(
+    counts: GroupCounts,
+    *,
+    epsilon: Exact,
+    mechanism: str | Mechanism = DEFAULT,
+    budget: Mapping[str, Exact] | None = None,
+    progress: Progress = no_progress,
+) -> Release:
+    """Release ``counts`` under epsilon-differential privacy.
+
+    ``epsilon`` is text, an int, a Fraction or a Decimal; ``budget`` weighs the levels, which share
+    epsilon evenly if it is None. All that can be wrong is found before any noise is drawn. Each call
+    spends ``epsilon`` anew, and nothing here remembers what was spent before.
+    """
+    if not isinstance(counts, GroupCounts):
+        raise CountsError("A release is made from GroupCounts.")
+    method = find_mechanism(mechanism)
+    if not method.consistent:
+        raise MechanismError(
+            f"{method.name} does not make consistent counts, so it cannot make a release."
+        )
+    check_level_names(counts.hierarchy)
+    plan = method.plan(
+        counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds
+    )
+    measurements = measure(plan, counts, noise=ExactNoise(), progress=progress)
+    solution = method.postprocess(measurements, total=counts.total)
+    manifest = write_manifest(
+        mechanism=method,
+        plan=plan,
+        total=counts.total,
+        noise=measurements.noise,
+        assumptions=counts.assumptions,
+        solution=solution,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    made = Release(measurements, solution.counts, counts.total, manifest)
+    failed = [check for check in made.verify().checks if not check.passed]
+    if failed:
+        raise CheckError(f"The release fails its check of {failed[0].name}, so it is withheld.")
+    return made

@@ -1,0 +1,71 @@
+"""The evidence that a solution of Model M_H is optimal: no single exchange improves it.
+
+Model M_H is a separable convex problem on a tree, so its objective over the leaf cells is M-convex: a
+feasible point is optimal exactly when moving one group from any one leaf cell to any other does not
+lower the objective. An exchange changes the nodes on the two paths below the lowest common ancestor.
+With more(v) and less(v), the cheapest way to add a group below v or to take one away, it is enough to
+look at every node v (and, across sizes, at the total) for
+
+    slack(v) = least more of its children + least less of its children.
+
+Negative slack means an exchange that pays. If the two least are in different children they are that
+exchange; if they are in one child, the exchange is further down and pays even more, because the nodes
+that both paths share were counted twice and cost at least zero. Written apart from the solver, so that
+it does not share the solver's mistakes; O(cells).
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.limits import FORBIDDEN
+from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.postprocess.layout import Cells, Tree
+from tallytree.postprocess.solution import Certificate
+
+Ints = npt.NDArray[np.int64]
+
+
+def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells) -> Certificate:
+    """The certificate of ``counts`` for Model M_H with the given noisy answers and level weights."""
+    sizes = len(noisy.inner)
+    slack, more, less = (np.empty(sizes, dtype=np.int64) for _ in range(3))
+    with RowPool(sizes) as pool:
+        pool.run(
+            lambda rows: _certify_sizes(
+                tree,
+                Cells(noisy.inner[rows], noisy.leaf[rows]),
+                weights,
+                Cells(counts.inner[rows], counts.leaf[rows]),
+                slack[rows],
+                more[rows],
+                less[rows],
+            )
+        )
+    return Certificate(slack=min(int(slack.min()), int(more.min()) + int(less.min())))
+
+
+@kernel
+def _certify_sizes(
+    tree: Tree, noisy: Cells, weights: Ints, counts: Cells, slack: Ints, more: Ints, less: Ints
+) -> None:
+    nodes = len(tree.level)
+    best_more = np.empty(nodes, dtype=np.int64)  # over the children of a node seen so far
+    best_less = np.empty(nodes, dtype=np.int64)
+    for s in range(len(noisy.inner)):
+        best_more[:], best_less[:], slack[s] = FORBIDDEN, FORBIDDEN, FORBIDDEN
+        for v in range(nodes - 1, -1, -1):
+            w = weights[tree.level[v] + 1]
+            for i in range(tree.family[v], tree.family[v + 1]):
+                off = 2 * (counts.leaf[s, i] - noisy.leaf[s, i])
+                best_more[v] = min(best_more[v], w * (1 + off))
+                if counts.leaf[s, i] > 0:
+                    best_less[v] = min(best_less[v], w * (1 - off))
+            slack[s] = min(slack[s], best_more[v] + best_less[v])
+            w = weights[tree.level[v]]
+            off = 2 * (counts.inner[s, v] - noisy.inner[s, v])
+            more[s] = w * (1 + off) + best_more[v]
+            less[s] = w * (1 - off) + best_less[v] if best_less[v] < FORBIDDEN else FORBIDDEN
+            if v > 0:
+                p = tree.parent[v]
+                best_more[p] = min(best_more[p], more[s])
+                best_less[p] = min(best_less[p], less[s])

@@ -1,0 +1,47 @@
+"""The objective of the tree models, exact: weights and sums of squares as whole numbers."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from math import gcd, lcm
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.limits import MAX_WEIGHT_SUM
+
+Ints = npt.NDArray[np.int64]
+
+
+def weigh_levels(scales: Sequence[Fraction]) -> Ints:
+    """The levels' weights, in proportion to 1 / scale^2, as the smallest whole numbers.
+
+    The less noise a level has, the more it counts (inverse variance). With the paper's even split all
+    weights are 1, and the objective is its (H1). Ratios too fine for whole numbers of the permitted
+    size (no split in thousandths is) are rounded.
+
+    >>> weigh_levels([Fraction(6), Fraction(3)]).tolist()
+    [1, 4]
+    """
+    shares = [1 / scale**2 for scale in scales]
+    denominator = lcm(*(share.denominator for share in shares))
+    exact = [int(share * denominator) for share in shares]
+    exact = [weight // gcd(*exact) for weight in exact]
+    if sum(exact) > MAX_WEIGHT_SUM:
+        room = MAX_WEIGHT_SUM - len(exact)  # each may round up
+        exact = [max(1, round(Fraction(weight * room, sum(exact)))) for weight in exact]
+    return np.array(exact, dtype=np.int64)
+
+
+def add_weighted_squares(counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints) -> int:
+    """(H1) with level weights: the sum of w_level (n^ - n~)^2, in exact arithmetic."""
+    return sum(
+        int(weight) * _sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True)
+    )
+
+
+def _sum_squares(values: Ints) -> int:
+    flat = values.reshape(-1)
+    largest = int(np.abs(flat).max(initial=0))
+    if largest**2 * flat.size < 2**63:
+        return int(np.dot(flat, flat))
+    return sum(value * value for value in flat.tolist())

@@ -1,0 +1,1 @@
+"""Who is protected, by how much, and at what cost: neighbours, sensitivities, budget, plan, noise."""

@@ -1,0 +1,68 @@
+"""Epsilon and its split over the levels, exactly: nothing about privacy is a float."""
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+
+from tallytree.errors import PrivacyError, name_choices, show
+
+Exact = str | int | Fraction | Decimal
+"""A number that means what it says: "0.1", 1, Fraction(1, 3), Decimal("0.1")."""
+
+MOST_DIGITS = 40
+
+
+def parse_exact(value: object, what: str) -> Fraction:
+    """A positive number as a fraction; a float is refused, because 0.1 as a float is not 1/10.
+
+    >>> parse_exact("0.1", "epsilon")
+    Fraction(1, 10)
+    """
+    if isinstance(value, float):
+        raise PrivacyError(
+            f"{what} is a float, which cannot hold most decimal numbers exactly: "
+            f'give it as text, such as "{value!r}".'
+        )
+    if isinstance(value, bool) or not isinstance(value, (str, int, Fraction, Decimal)):
+        raise PrivacyError(f'{what} must be text such as "0.5", a whole number, Fraction or Decimal.')
+    if isinstance(value, str) and len(value) > MOST_DIGITS:
+        raise PrivacyError(f"{what} is longer than {MOST_DIGITS} characters.")
+    try:
+        if isinstance(value, str) and "e" in value.lower() and abs(Decimal(value).adjusted()) > 99:
+            raise ValueError
+        number = Fraction(value)
+    except (ValueError, ArithmeticError):
+        raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
+    if number <= 0:
+        raise PrivacyError(f"{what} must be above zero; it is {show(str(value))}.")
+    if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:
+        raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
+    return number
+
+
+def split_budget(
+    epsilon: Fraction, levels: Sequence[str], budget: Mapping[str, Exact] | None
+) -> tuple[Fraction, ...]:
+    """Epsilon's part at each level: in proportion to ``budget``, or even, as in the paper.
+
+    >>> split_budget(Fraction(1), ["nation", "state"], {"nation": 1, "state": "3"})
+    (Fraction(1, 4), Fraction(3, 4))
+    """
+    if budget is None:
+        return (epsilon / len(levels),) * len(levels)
+    if not isinstance(budget, Mapping):
+        raise PrivacyError(
+            'The budget must name a weight for each level, such as {"nation": 1, "state": 2}.'
+        )
+    for name in budget:
+        if name not in levels:
+            raise PrivacyError(
+                f"The budget names a level {show(name)} that there is not: {name_choices(str(name), levels)}"
+            )
+    missing = [name for name in levels if name not in budget]
+    if missing:
+        raise PrivacyError(
+            f"The budget gives no weight to level {show(missing[0])}; every level needs one."
+        )
+    weights = [parse_exact(budget[name], f"The budget of level {show(name)}") for name in levels]
+    return tuple(epsilon * weight / sum(weights) for weight in weights)

@@ -1,0 +1,58 @@
+"""Noisy answers: the only thing that post-processing may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import MechanismError
+from tallytree.limits import MAX_MEASURED
+from tallytree.privacy.plan import Plan
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """A plan and its noisy answers, one array (regions x sizes) for each level, root first.
+
+    Whoever makes one says that ``values`` are noisy. A release takes only the ones that this software
+    measured itself, :class:`PrivateMeasurements`.
+    """
+
+    plan: Plan
+    values: Sequence[Ints]
+
+    def __post_init__(self) -> None:
+        if len(self.values) != len(self.plan.levels):
+            raise MechanismError(
+                f"There are {len(self.values)} arrays of values for {len(self.plan.levels)} levels."
+            )
+        checked = [self._check(index, value) for index, value in enumerate(self.values)]
+        object.__setattr__(self, "values", tuple(checked))
+
+    def _check(self, index: int, value: object) -> Ints:
+        level = self.plan.levels[index].name
+        array = np.asarray(value)
+        if array.shape != self.plan.shape(index):
+            raise MechanismError(
+                f"The values of level {level!r} have the shape {array.shape}, not {self.plan.shape(index)}."
+            )
+        if array.dtype.kind not in "iu":
+            raise MechanismError(f"The values of level {level!r} must be whole numbers.")
+        if array.size and max(int(array.max()), -int(array.min())) > MAX_MEASURED:
+            raise MechanismError(f"The values of level {level!r} go beyond {MAX_MEASURED}.")
+        frozen = array.astype(np.int64, copy=True)
+        frozen.flags.writeable = False
+        return frozen
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateMeasurements(Measurements):
+    """Measurements with exact, unpredictable noise, made by ``measurement.measure`` alone."""
+
+    noise: str
+    """How the noise was drawn, for the manifest."""

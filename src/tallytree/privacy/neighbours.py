@@ -1,0 +1,77 @@
+"""Which datasets are neighbours: the ones that differ by one person.
+
+Public: the hierarchy, the list of groups (so also their number G) and the range of sizes. A person has
+at most ``max_records`` records, each in one group and with a quantity from 0 to ``max_quantity``; the
+size of a group is the sum of its quantities, and a larger group counts at the largest size. Adding a
+person therefore moves at most ``max_records`` groups up, each by at most ``max_quantity`` for each of
+the person's records in it. Removing a person is the same the other way round.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import TYPE_CHECKING
+
+from tallytree.errors import PrivacyError
+
+if TYPE_CHECKING:
+    from tallytree.counts import GroupCounts
+
+MOST = 2**20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """What one person can contribute at most."""
+
+    max_records: int = 1
+    """m: how many records a person has at most."""
+    max_quantity: int = 1
+    """z: the largest quantity of a record."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_records", "max_quantity"):
+            value = getattr(self, name)
+            try:
+                if isinstance(value, bool) or not 1 <= operator.index(value) <= MOST:
+                    raise TypeError
+            except TypeError:
+                raise PrivacyError(f"{name} must be a whole number from 1 to {MOST}.") from None
+
+
+def enumerate_additions(counts: GroupCounts) -> Iterator[GroupCounts]:
+    """Every dataset that has one person more than ``counts``, as group counts.
+
+    For small datasets: the sensitivities are checked against it. A person's records are handed out one
+    at a time, each to any group by any quantity, so that two records may go to one group.
+    """
+    moves = [
+        (leaf, quantity)
+        for leaf in range(len(counts.hierarchy.leaves))
+        for quantity in range(counts.bounds.max_quantity + 1)
+    ]
+    seen: set[bytes] = set()
+    for person in combinations_with_replacement(moves, counts.bounds.max_records):
+        for leaf_counts in _apply(counts, list(person)):
+            key = leaf_counts.leaf.tobytes()
+            if key not in seen:
+                seen.add(key)
+                yield leaf_counts
+
+
+def _apply(counts: GroupCounts, records: list[tuple[int, int]]) -> Iterator[GroupCounts]:
+    """Add the records one after the other, each to a group of any size that its region has."""
+    if not records:
+        yield counts
+        return
+    (leaf, quantity), rest = records[0], records[1:]
+    last = counts.leaf.shape[1] - 1
+    for size in range(last + 1):
+        if counts.leaf[leaf, size] > 0:
+            moved = counts.leaf.copy()
+            moved[leaf, size] -= 1
+            moved[leaf, min(size + quantity, last)] += 1
+            yield from _apply(counts.replace(moved), rest)

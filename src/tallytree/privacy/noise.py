@@ -1,0 +1,94 @@
+"""Two-sided geometric noise (discrete Laplace): P(X = k) is proportional to exp(-|k| / scale).
+
+Two kinds that are kept apart by their types: :class:`ExactNoise` is exact and unpredictable, and the
+only one that can be in a release. :class:`SeededNoise` can be repeated, and so removed by anyone who
+knows the seed: it is for research on data that is not sensitive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import PrivacyError
+from tallytree.processors import count_processors
+
+Ints = npt.NDArray[np.int64]
+Advance = Callable[[int], None]
+"""Told how many more draws are done."""
+
+CHUNK = 20_000
+"""Draws per piece of work: about a tenth of a second."""
+
+
+class Noise(Protocol):
+    """Where noise comes from."""
+
+    def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
+        """``count`` independent draws of the given scale."""
+        ...
+
+
+class ExactNoise:
+    """OpenDP's discrete Laplace: exact rational arithmetic on the operating system's randomness."""
+
+    description = "discrete Laplace of OpenDP (exact sampler, randomness of the operating system)"
+
+    def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
+        """``count`` draws, in chunks over all processors (OpenDP releases the interpreter lock)."""
+        sample = _opendp_sampler(scale)
+        out = np.empty(count, dtype=np.int64)
+        starts = range(0, count, CHUNK)
+
+        def fill(start: int) -> int:
+            stop = min(start + CHUNK, count)
+            out[start:stop] = sample([0] * (stop - start))
+            return stop - start
+
+        with ThreadPoolExecutor(count_processors()) as pool:
+            jobs = [pool.submit(fill, start) for start in starts]
+            try:
+                for job in as_completed(jobs):
+                    advance(job.result())
+            except BaseException:
+                # Do not keep the user waiting for what nobody wants any more.
+                pool.shutdown(wait=True, cancel_futures=True)
+                raise
+        return out
+
+
+def round_scale_up(scale: Fraction) -> float:
+    """The least float that is not below ``scale``: OpenDP takes a float, and more noise is safe."""
+    rounded = float(scale)
+    return rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
+
+
+def _opendp_sampler(scale: Fraction) -> Callable[[list[int]], list[int]]:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
+    sample: Callable[[list[int]], list[int]] = dp.m.make_laplace(*space, scale=round_scale_up(scale))
+    return sample
+
+
+class SeededNoise:
+    """Noise that can be repeated: research only, never in a release."""
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise PrivacyError("The seed must be a whole number, 0 or above.")
+        self._generator = np.random.default_rng(int(seed))
+
+    def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
+        """``count`` draws: the difference of two geometrics with ratio exp(-1 / scale)."""
+        success = -math.expm1(-1.0 / float(scale))
+        draws = self._generator.geometric(success, count) - self._generator.geometric(success, count)
+        advance(count)
+        return draws.astype(np.int64)

@@ -1,0 +1,98 @@
+"""The measurement plan: what is asked at each level, and with how much noise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import CountsError, PrivacyError
+from tallytree.hierarchy import Hierarchy
+from tallytree.limits import MAX_CELLS, MAX_SCALE
+from tallytree.privacy.budget import Exact, parse_exact, split_budget
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.queries import Query, find_query
+from tallytree.sizes import Sizes, check_sizes, count_sizes
+
+if TYPE_CHECKING:
+    from tallytree.counts import GroupCounts
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LevelPlan:
+    """One level's part of a plan; all numbers are exact."""
+
+    name: str
+    query: str
+    sensitivity: Fraction
+    epsilon: Fraction
+    """The level's part of the budget; the sensitivity is that of all its regions together."""
+    scale: Fraction
+    """sensitivity / epsilon: the scale of the two-sided geometric noise, the paper's lambda."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What will be measured, and what it costs: made from public facts alone."""
+
+    hierarchy: Hierarchy
+    sizes: Sizes
+    bounds: Bounds
+    levels: tuple[LevelPlan, ...]
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
+        return sum((level.epsilon for level in self.levels), Fraction(0))
+
+    def shape(self, level: int) -> tuple[int, int]:
+        """Regions x sizes of a level's answers."""
+        return len(self.hierarchy.regions(level)), count_sizes(self.sizes)
+
+    def answers(self, counts: GroupCounts) -> list[Ints]:
+        """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
+        if counts.hierarchy != self.hierarchy:
+            raise CountsError("The counts are on another hierarchy than the plan.")
+        if counts.sizes != self.sizes:
+            raise CountsError(f"The counts are on sizes {counts.sizes}, the plan on {self.sizes}.")
+        if counts.bounds != self.bounds:
+            raise CountsError("The counts were made under other bounds on a person than the plan's.")
+        return [
+            find_query(level.query).answer(counts.array(index))
+            for index, level in enumerate(self.levels)
+        ]
+
+
+def make_plan(
+    query: Query,
+    hierarchy: Hierarchy,
+    *,
+    sizes: Sizes,
+    epsilon: Exact,
+    budget: Mapping[str, Exact] | None = None,
+    bounds: Bounds | None = None,
+) -> Plan:
+    """Ask one query at every level, epsilon split over the levels by ``budget`` (evenly, if None)."""
+    bounds = bounds or Bounds()
+    sizes = check_sizes(sizes)
+    sensitivity = Fraction(query.sensitivity(bounds))
+    parts = split_budget(parse_exact(epsilon, "epsilon"), hierarchy.levels, budget)
+    levels = tuple(
+        LevelPlan(name, query.name, sensitivity, part, sensitivity / part)
+        for name, part in zip(hierarchy.levels, parts, strict=True)
+    )
+    for index, level in enumerate(levels):
+        if level.scale > MAX_SCALE:
+            raise PrivacyError(
+                f"epsilon is too small at level {level.name!r}: its noise would have the scale "
+                f"{float(level.scale):.3g}, above {MAX_SCALE}."
+            )
+        if len(hierarchy.regions(index)) * count_sizes(sizes) > MAX_CELLS:
+            raise PrivacyError(f"Level {level.name!r} has more than {MAX_CELLS} regions x sizes.")
+    return Plan(hierarchy, sizes, bounds, levels)

@@ -1,0 +1,150 @@
+"""A release: private counts with their evidence, written to a folder and read back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+from tallytree.errors import FolderError
+from tallytree.folders import hash_file, new_folder
+from tallytree.hierarchy import Hierarchy
+from tallytree.manifest import Manifest, parse_manifest, read_plan
+from tallytree.privacy.measurements import PrivateMeasurements
+from tallytree.release_tables import read_regions, read_values, tabulate
+from tallytree.sizes import Sizes, check_sizes
+from tallytree.verification import Check, Verification, check_budget, verify_counts
+
+Ints = npt.NDArray[np.int64]
+
+RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Counts that are private, whole, not negative and add up, with the evidence.
+
+    Made by :func:`tallytree.release` or read by :func:`tallytree.load`.
+    """
+
+    measurements: PrivateMeasurements
+    counts: Sequence[Ints]
+    """Regions x sizes for each level, root first."""
+    total: int
+    """The public number of groups."""
+    manifest: Manifest
+    file_checks: tuple[Check, ...] = ()
+    """For a release read from a folder: whether its files are the ones that were written."""
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The regions."""
+        return self.measurements.plan.hierarchy
+
+    @property
+    def sizes(self) -> Sizes:
+        """The range of sizes."""
+        return self.measurements.plan.sizes
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss."""
+        return Fraction(self.manifest["privacy"]["epsilon"])
+
+    def verify(self) -> Verification:
+        """Check all conditions of a release, and the files if it was read from a folder."""
+        return Verification(
+            (
+                *verify_counts(self.hierarchy, self.sizes, self.counts, self.total),
+                check_budget(self.measurements.plan, self.epsilon),
+                *self.file_checks,
+            )
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """The counts as a table: a column for each level, then level, size and groups."""
+        return tabulate(self.hierarchy, self.sizes, self.counts, value="groups", zeros=False)
+
+    def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the release to a new folder, which appears complete or not at all."""
+        with new_folder(Path(folder), replace=replace) as stage:
+            self.write_into(stage)
+
+    def write_into(self, folder: Path) -> None:
+        """Write the release's files into an existing folder."""
+        measured = tabulate(
+            self.hierarchy, self.sizes, self.measurements.values, value="measured", zeros=True
+        )
+        _write_parquet(self.to_arrow(), folder / RELEASE)
+        _write_parquet(measured, folder / MEASUREMENTS)
+        hashes = {name: hash_file(folder / name) for name in (RELEASE, MEASUREMENTS)}
+        manifest = {**self.manifest, "files": hashes}
+        text = json.dumps(manifest, indent=2, ensure_ascii=False)
+        (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+    def __repr__(self) -> str:
+        low, high = self.sizes
+        return f"Release({self.hierarchy!r}, sizes {low} to {high}, epsilon {self.epsilon})"
+
+
+def load(folder: str | os.PathLike[str]) -> Release:
+    """Read a release from its folder. ``verify()`` of the result says whether it is intact."""
+    path = Path(folder)
+    if not path.is_dir():
+        raise FolderError(f"There is no release folder {path}.")
+    try:
+        manifest = parse_manifest((path / MANIFEST).read_text(encoding="utf-8"))
+        sizes = check_sizes(manifest["data"]["sizes"])
+        levels = manifest["data"]["levels"]
+        measured = _read_parquet(path / MEASUREMENTS, levels, "measured")
+        hierarchy = read_regions(measured, levels, sizes)
+        plan = read_plan(manifest, hierarchy)
+        values = read_values(measured, hierarchy, sizes, value="measured")
+        released = _read_parquet(path / RELEASE, levels, "groups")
+        counts = read_values(released, hierarchy, sizes, value="groups")
+    except FileNotFoundError as error:
+        raise FolderError(
+            f"{path} is not a release folder: {Path(error.filename).name} is missing."
+        ) from None
+    except UnicodeDecodeError:
+        raise FolderError(f"{path / MANIFEST} is not text.") from None
+    except OSError as error:
+        raise FolderError(f"{path} cannot be read: {error.strerror or 'input/output error'}.") from None
+    return Release(
+        measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
+        counts=counts,
+        total=manifest["data"]["total"],
+        manifest=manifest,
+        file_checks=(_check_files(path, manifest["files"]),),
+    )
+
+
+def _check_files(folder: Path, hashes: dict[str, str]) -> Check:
+    changed = [name for name in (RELEASE, MEASUREMENTS) if hashes.get(name) != hash_file(folder / name)]
+    example = f"{changed[0]} is not the file that was written" if changed else ""
+    return Check("files", "files are the ones that were written (SHA-256)", len(changed), example)
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    pa_parquet.write_table(table, path, compression="zstd")
+
+
+def _read_parquet(path: Path, levels: Sequence[str], value: str) -> pa.Table:
+    text = {name: pa.string() for name in (*levels, "level")}
+    numbers = {"size": pa.int64(), value: pa.int64()}
+    schema = pa.schema({**text, **numbers})
+    if not path.exists():
+        raise FileNotFoundError(2, "No such file", str(path))
+    try:
+        table = pa_parquet.read_table(path)
+        return table.select(schema.names).cast(schema)
+    except (KeyError, ValueError, pa.ArrowException):
+        raise FolderError(f"{path} is damaged: it does not have the columns of a release.") from None

@@ -1,0 +1,31 @@
+"""The public range of group sizes."""
+
+import operator
+
+from tallytree.errors import CountsError
+
+Sizes = tuple[int, int]
+"""The least and the largest size, both included; a larger group counts at the largest."""
+
+MOST_SIZES = 2**20
+
+
+def check_sizes(sizes: object) -> Sizes:
+    """``sizes`` as a pair of whole numbers, 0 <= low <= high."""
+    try:
+        low, high = sizes  # type: ignore[misc]
+        low, high = operator.index(low), operator.index(high)
+    except (TypeError, ValueError):
+        raise CountsError(
+            "The sizes must be a pair of whole numbers (low, high), both included, such as (1, 20)."
+        ) from None
+    if not 0 <= low <= high:
+        raise CountsError(f"The sizes {low} to {high} are not a range: 0 <= low <= high must hold.")
+    if high - low >= MOST_SIZES:
+        raise CountsError(f"The sizes {low} to {high} are {high - low + 1}, more than {MOST_SIZES}.")
+    return low, high
+
+
+def count_sizes(sizes: Sizes) -> int:
+    """How many sizes there are: the paper's N."""
+    return sizes[1] - sizes[0] + 1

@@ -1,0 +1,39 @@
+"""What a release promises, in words that a reader without a background in privacy can follow."""
+
+from tallytree.privacy.plan import Plan
+
+
+def describe_protection(plan: Plan) -> str:
+    """Who is protected, from what, and how strongly."""
+    m, z = plan.bounds.max_records, plan.bounds.max_quantity
+    parts = ", ".join(f"{level.epsilon} at level {level.name!r}" for level in plan.levels)
+    return (
+        f"The released counts are epsilon-differentially private with epsilon = {plan.epsilon}: for any "
+        "two datasets that differ by one person, the probabilities of any outcome differ at most by the "
+        f"factor exp({plan.epsilon}). A person has at most {m} record{'s' if m > 1 else ''}, each of "
+        f"quantity at most {z}. Epsilon is spent as {parts}; each part covers all regions of its "
+        f"level together. {describe_empty_groups(plan)}"
+    )
+
+
+def describe_empty_groups(plan: Plan) -> str:
+    """Whether the guarantee covers a group that becomes empty."""
+    low = plan.sizes[0]
+    if low == 0:
+        return "Sizes start at 0, so the guarantee also covers a person whose group becomes empty."
+    return (
+        f"Sizes start at {low} and the list of groups is public, so the guarantee covers neighbours in "
+        f"which no group falls below size {low}; it does not hide whether such a group exists."
+    )
+
+
+def list_public_facts(plan: Plan, total: int) -> list[str]:
+    """What the guarantee takes as known to everyone."""
+    regions = ", ".join(
+        f"{plan.shape(index)[0]} at level {level.name!r}" for index, level in enumerate(plan.levels)
+    )
+    return [
+        f"the regions: {regions}",
+        f"the number of groups: {total}",
+        f"the range of sizes: {plan.sizes[0]} to {plan.sizes[1]}; a larger group counts at {plan.sizes[1]}",
+    ]

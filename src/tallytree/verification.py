@@ -1,0 +1,146 @@
+"""The conditions of a release, checked: consistency, validity, faithfulness, and the budget's sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import show
+from tallytree.hierarchy import Hierarchy
+from tallytree.privacy.plan import Plan
+from tallytree.privacy.queries import find_query
+from tallytree.sizes import Sizes
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One condition: what it says, how many times it does not hold, and one such place."""
+
+    name: str
+    statement: str
+    violations: int
+    example: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """The condition holds everywhere."""
+        return self.violations == 0
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of all checks."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """All conditions hold."""
+        return all(check.passed for check in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def to_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            "passed": self.passed,
+            "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
+        }
+
+
+def verify_counts(
+    hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], total: int
+) -> tuple[Check, ...]:
+    """The paper's conditions 2 to 4 on released counts (regions x sizes for each level)."""
+    return (
+        check_consistency(hierarchy, sizes, counts),
+        check_validity(hierarchy, sizes, counts),
+        check_faithfulness(hierarchy, counts, total),
+    )
+
+
+def check_consistency(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
+    """Condition 2: for every region and size, the subregions' counts add up to the region's."""
+    violations, example = 0, ""
+    for level, wrong in enumerate(find_inconsistencies(hierarchy, counts)):
+        violations += int(wrong.sum())
+        if wrong.any() and not example:
+            region, size = _first(wrong)
+            below = counts[level + 1][hierarchy.parents(level + 1) == region, size].sum()
+            example = (
+                f"{_place(hierarchy, level, region)} has {counts[level][region, size]} groups of size "
+                f"{sizes[0] + size}, its subregions {below}"
+            )
+    return Check("consistency", "subregions add up to their region", violations, example)
+
+
+def find_inconsistencies(hierarchy: Hierarchy, counts: Sequence[Ints]) -> list[npt.NDArray[np.bool_]]:
+    """For each level, regions x sizes: where a region differs from the sum of its subregions."""
+    found = []
+    for level in range(len(hierarchy.levels)):
+        wrong = np.zeros(counts[level].shape, dtype=np.bool_)
+        if level + 1 < len(hierarchy.levels):
+            sums = np.zeros_like(counts[level])
+            np.add.at(sums, hierarchy.parents(level + 1), counts[level + 1])
+            wrong = (sums != counts[level]) & hierarchy.has_children(level)[:, None]
+        found.append(wrong)
+    return found
+
+
+def check_validity(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
+    """Condition 3: all counts are whole numbers (by their type) and not negative."""
+    violations, example = 0, ""
+    for level, values in enumerate(counts):
+        wrong = values < 0
+        violations += int(wrong.sum())
+        if wrong.any() and not example:
+            region, size = _first(wrong)
+            example = (
+                f"{_place(hierarchy, level, region)} has {values[region, size]} groups of size "
+                f"{sizes[0] + size}"
+            )
+    return Check("validity", "all counts are whole and not negative", violations, example)
+
+
+def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int) -> Check:
+    """Condition 4: every level, with the leaves above it, adds up to the public total."""
+    violations, example = 0, ""
+    ended = 0  # groups in leaves above the level
+    for level, name in enumerate(hierarchy.levels):
+        found = ended + int(counts[level].sum())
+        if found != total:
+            violations += 1
+            example = example or f"level {show(name)} has {found} groups, not {total}"
+        ended += int(counts[level][~hierarchy.has_children(level)].sum())
+    return Check("faithfulness", "every level adds up to the public total", violations, example)
+
+
+def check_budget(plan: Plan, epsilon: Fraction) -> Check:
+    """Every level's noise is what its query and its part of epsilon ask for; the parts add up."""
+    wrong = [
+        f"level {show(level.name)} has the scale {level.scale}"
+        for level in plan.levels
+        if level.sensitivity != find_query(level.query).sensitivity(plan.bounds)
+        or level.epsilon <= 0
+        or level.scale != level.sensitivity / level.epsilon
+    ]
+    if plan.epsilon != epsilon:
+        wrong.append(f"the levels' parts add up to {plan.epsilon}, not {epsilon}")
+    statement = "noise fits sensitivity and budget at every level, and the parts add up to epsilon"
+    return Check("budget", statement, len(wrong), wrong[0] if wrong else "")
+
+
+def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, int]:
+    region, size = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    return int(region), int(size)
+
+
+def _place(hierarchy: Hierarchy, level: int, region: int) -> str:
+    return show(" > ".join(hierarchy.regions(level)[region]), most=120)
