@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +72,7 @@ def _check_names(regions: Sequence[str]) -> list[str]:
     return list(regions)
 
 
-def _read_numbers(column: pa.ChunkedArray, name: str) -> Ints:
+def _read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
     what = f"The values of column {show(name)}"
     if column.null_count:
         raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
@@ -105,17 +106,15 @@ def _read_paths(data: pa.Table, regions: Sequence[str], root: str) -> tuple[Ints
     return row_path, paths
 
 
-def _encode(column: pa.ChunkedArray, name: str) -> tuple[Ints, list[str]]:
+def _encode(column: pa.ChunkedArray[Any], name: str) -> tuple[Ints, list[str]]:
     """A column of names as codes (-1: missing) and the names they stand for."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     textual = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (textual or pa.types.is_integer(kind) or pa.types.is_null(kind)):
-        raise CountsError(
-            f"Column {show(name)} holds {kind}; region names must be text (or whole numbers)."
-        )
+        raise CountsError(f"Column {show(name)} holds {kind}; region names must be text (or whole numbers).")
     encoded = pc.cast(column, pa.large_string()).combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    names = encoded.dictionary.to_pylist()
+    names = [str(text) for text in encoded.dictionary.to_pylist()]
     empty = [i for i, text in enumerate(names) if not text.strip()]
     _refuse(np.isin(codes, empty), f"column {show(name)} holds an empty name")
     return codes, names

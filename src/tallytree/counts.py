@@ -50,9 +50,7 @@ class GroupCounts:
         self._bounds = bounds or Bounds()
         self._leaf = _check_leaf(leaf, (len(hierarchy.leaves), count_sizes(self._sizes)))
         if assumptions is None:
-            assumptions = [
-                BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)
-            ]
+            assumptions = [BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)]
         self._assumptions = tuple(assumptions)
 
     @classmethod
@@ -158,9 +156,7 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
             raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
         return array.astype(np.int64)
     if array.dtype.kind == "O":
-        if all(
-            isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in array.flat
-        ):
+        if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in array.flat):
             raise CountsError(f"{what} go beyond 64-bit integers.")
         raise CountsError(f"{what} must be whole numbers.")
     if array.dtype.kind != "f":

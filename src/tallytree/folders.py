@@ -19,23 +19,19 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     runs, so that a place that cannot be written to is found out before any work is done. With
     ``replace`` an earlier folder at ``target`` is exchanged for the new one.
     """
-    target = Path(os.path.abspath(target))
+    target = target.absolute()
     if os.path.lexists(target) and not (replace and target.is_dir() and not target.is_symlink()):
         raise FolderError(f"{target} exists already: choose another place for the release.")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
     except OSError as error:
-        raise FolderError(
-            f"{target} cannot be made: {error.strerror or 'input/output error'}."
-        ) from None
+        raise FolderError(f"{target} cannot be made: {error.strerror or 'input/output error'}.") from None
     try:
         yield stage
         _put_in_place(stage, target)
     except OSError as error:
-        raise FolderError(
-            f"{target} cannot be written: {error.strerror or 'input/output error'}."
-        ) from None
+        raise FolderError(f"{target} cannot be written: {error.strerror or 'input/output error'}.") from None
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 

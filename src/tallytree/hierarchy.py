@@ -70,9 +70,7 @@ class Hierarchy:
         return tree
 
     @classmethod
-    def from_regions(
-        cls, levels: Sequence[str], regions: Sequence[Iterable[Sequence[str]]]
-    ) -> Hierarchy:
+    def from_regions(cls, levels: Sequence[str], regions: Sequence[Iterable[Sequence[str]]]) -> Hierarchy:
         """The tree with these regions at each level, in this order; its leaves are level by level."""
         names = _check_levels(levels)
         if len(regions) != len(names):
@@ -120,9 +118,7 @@ class Hierarchy:
         """The place of a level, counted from the root."""
         if isinstance(level, str):
             if level not in self._levels:
-                raise HierarchyError(
-                    f"There is no level {show(level)}: {name_choices(level, self._levels)}"
-                )
+                raise HierarchyError(f"There is no level {show(level)}: {name_choices(level, self._levels)}")
             return self._levels.index(level)
         if not -len(self._levels) <= level < len(self._levels):
             raise HierarchyError(f"There is no level {level}: there are {len(self._levels)}.")

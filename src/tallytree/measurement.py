@@ -52,4 +52,5 @@ def _add_and_clamp(answer: Ints, draws: Ints) -> Ints:
     the answer is, and may be cut to it, before the sum can overflow.
     """
     cut = np.clip(draws, -2 * MAX_MEASURED, 2 * MAX_MEASURED)
-    return np.clip(answer + cut, -MAX_MEASURED, MAX_MEASURED)
+    noisy: Ints = np.clip(answer + cut, -MAX_MEASURED, MAX_MEASURED)
+    return noisy

@@ -36,9 +36,7 @@ def release(
         raise CountsError("A release is made from GroupCounts.")
     method = find_mechanism(mechanism)
     if not method.consistent:
-        raise MechanismError(
-            f"{method.name} does not make consistent counts, so it cannot make a release."
-        )
+        raise MechanismError(f"{method.name} does not make consistent counts, so it cannot make a release.")
     check_level_names(counts.hierarchy)
     plan = method.plan(
         counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +34,9 @@ def tabulate(
     parts = []
     for index, level in enumerate(hierarchy.levels):
         values = arrays[index]
-        if zeros:
-            region, size = (grid.reshape(-1) for grid in np.indices(values.shape))
-        else:
-            region, size = np.nonzero(values)
+        region, size = np.nonzero(np.ones_like(values) if zeros else values)
         paths = hierarchy.regions(index)
-        columns = {
+        columns: dict[str, pa.Array[Any]] = {
             name: _repeat([path[depth] if depth <= index else None for path in paths], region)
             for depth, name in enumerate(hierarchy.levels)
         }
@@ -49,8 +47,8 @@ def tabulate(
     return pa.concat_tables(parts)
 
 
-def _repeat(names: list[str | None], index: Ints) -> pa.Array:
-    return pa.array(names, pa.string()).take(pa.array(index))
+def _repeat(names: list[str | None], index: npt.NDArray[np.integer]) -> pa.StringArray:
+    return pa.array(names, pa.string()).take(index)
 
 
 def read_regions(table: pa.Table, levels: Sequence[str], sizes: Sizes) -> Hierarchy:
@@ -58,7 +56,7 @@ def read_regions(table: pa.Table, levels: Sequence[str], sizes: Sizes) -> Hierar
     cells = count_sizes(sizes)
     if table.num_rows == 0 or table.num_rows % cells:
         raise FolderError("The measurements do not have a row for every region and size.")
-    heads = table.take(pa.array(np.arange(0, table.num_rows, cells))).to_pylist()
+    heads = table.take(np.arange(0, table.num_rows, cells)).to_pylist()
     regions: list[list[Path]] = [[] for _ in levels]
     for row in heads:
         path = [row[name] for name in levels]
@@ -80,7 +78,7 @@ def read_values(table: pa.Table, hierarchy: Hierarchy, sizes: Sizes, *, value: s
     arrays = []
     for index, name in enumerate(hierarchy.levels):
         rows = np.flatnonzero(levels == name)
-        place = _find_regions(table.take(pa.array(rows)), hierarchy, index)
+        place = _find_regions(table.take(rows), hierarchy, index)
         array = np.zeros((len(hierarchy.regions(index)), cells), dtype=np.int64)
         np.add.at(array, (place, size[rows]), values[rows])
         arrays.append(array)
@@ -92,9 +90,7 @@ def read_values(table: pa.Table, hierarchy: Hierarchy, sizes: Sizes, *, value: s
 def _find_regions(table: pa.Table, hierarchy: Hierarchy, level: int) -> Ints:
     """The region index of each row of one level."""
     index = {path: i for i, path in enumerate(hierarchy.regions(level))}
-    columns = [
-        table[name].combine_chunks().dictionary_encode() for name in hierarchy.levels[: level + 1]
-    ]
+    columns = [table[name].combine_chunks().dictionary_encode() for name in hierarchy.levels[: level + 1]]
     row_path = np.zeros(table.num_rows, dtype=np.int64)
     paths: list[Path] = [()]
     for column in columns:

@@ -138,9 +138,10 @@ def _write_parquet(table: pa.Table, path: Path) -> None:
 
 
 def _read_parquet(path: Path, levels: Sequence[str], value: str) -> pa.Table:
-    text = {name: pa.string() for name in (*levels, "level")}
-    numbers = {"size": pa.int64(), value: pa.int64()}
-    schema = pa.schema({**text, **numbers})
+    schema = pa.schema(
+        [(name, pa.string()) for name in (*levels, "level")]
+        + [(name, pa.int64()) for name in ("size", value)]
+    )
     if not path.exists():
         raise FileNotFoundError(2, "No such file", str(path))
     try:

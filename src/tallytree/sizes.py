@@ -1,6 +1,8 @@
 """The public range of group sizes."""
 
 import operator
+from collections.abc import Iterable
+from typing import SupportsIndex, cast
 
 from tallytree.errors import CountsError
 
@@ -13,8 +15,7 @@ MOST_SIZES = 2**20
 def check_sizes(sizes: object) -> Sizes:
     """``sizes`` as a pair of whole numbers, 0 <= low <= high."""
     try:
-        low, high = sizes  # type: ignore[misc]
-        low, high = operator.index(low), operator.index(high)
+        low, high = map(operator.index, cast(Iterable[SupportsIndex], sizes))
     except (TypeError, ValueError):
         raise CountsError(
             "The sizes must be a pair of whole numbers (low, high), both included, such as (1, 20)."

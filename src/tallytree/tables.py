@@ -47,25 +47,22 @@ def _read_file(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Tabl
         raise CountsError(f"The file {path} may not be read.") from None
     except (OSError, pa.ArrowException):
         # Arrow's own message may quote the data.
-        raise CountsError(
-            f"The file {path} cannot be read as a table: is it damaged or cut off?"
-        ) from None
+        raise CountsError(f"The file {path} cannot be read as a table: is it damaged or cut off?") from None
     raise CountsError(f"{path.name} is neither a CSV nor a Parquet file, by its ending.")
 
 
 def _read_csv(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Table:
     delimiter = "\t" if ".tsv" in path.name.lower() else ","
-    with pa.input_stream(path, compression="detect") as stream:
-        table = pa_csv.read_csv(
-            stream,
-            parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=dict.fromkeys(text, pa.string()),
-                strings_can_be_null=True,
-                null_values=[""],  # a region may well be called "NA"
-                quoted_strings_can_be_null=False,
-            ),
-        )
+    table = pa_csv.read_csv(
+        path,
+        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        convert_options=pa_csv.ConvertOptions(
+            column_types=dict.fromkeys(text, pa.string()),
+            strings_can_be_null=True,
+            null_values=[""],  # a region may well be called "NA"
+            quoted_strings_can_be_null=False,
+        ),
+    )
     _check_columns(table.column_names, names)
     return table.select(list(names))
 

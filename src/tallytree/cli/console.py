@@ -117,6 +117,4 @@ def summarize(release: Release, folder: str) -> dict[str, Any]:
 
 
 def _is_number(text: str) -> bool:
-    return (
-        text.replace(",", "").replace(".", "").replace("/", "").replace("-", "").strip(" %").isdecimal()
-    )
+    return text.replace(",", "").replace(".", "").replace("/", "").replace("-", "").strip(" %").isdecimal()

@@ -53,8 +53,5 @@ def evaluate(
     print_table(
         "Errors against the truth (not private)",
         ["level", "L1", "EMD", "violations"],
-        [
-            [row["level"], f"{row['l1']:,}", f"{row['emd']:,.1f}", f"{row['violations']:,}"]
-            for row in rows
-        ],
+        [[row["level"], f"{row['l1']:,}", f"{row['emd']:,.1f}", f"{row['violations']:,}"] for row in rows],
     )

@@ -16,26 +16,18 @@ def release(
         list[str] | None,
         typer.Option("--region", help="A region column, from the top down; repeat for each level."),
     ] = None,
-    size: Annotated[
-        str | None, typer.Option(help="The column of group sizes.", show_default="size")
-    ] = None,
+    size: Annotated[str | None, typer.Option(help="The column of group sizes.", show_default="size")] = None,
     groups: Annotated[
         str | None, typer.Option(help="The column of numbers of groups.", show_default="groups")
     ] = None,
-    sizes: Annotated[
-        str | None, typer.Option(help="The public range of sizes.", metavar="LOW:HIGH")
-    ] = None,
+    sizes: Annotated[str | None, typer.Option(help="The public range of sizes.", metavar="LOW:HIGH")] = None,
     epsilon: Annotated[str | None, typer.Option(help="The privacy budget, such as 1 or 0.1.")] = None,
     mechanism: Annotated[str | None, typer.Option(help="See 'tallytree mechanisms'.")] = None,
     budget: Annotated[
         str | None,
-        typer.Option(
-            help="Weights of the levels in the budget; even if left out.", metavar="LEVEL=W,..."
-        ),
+        typer.Option(help="Weights of the levels in the budget; even if left out.", metavar="LEVEL=W,..."),
     ] = None,
-    root: Annotated[
-        str | None, typer.Option(help="The name of the root region.", show_default="all")
-    ] = None,
+    root: Annotated[str | None, typer.Option(help="The name of the root region.", show_default="all")] = None,
     root_level: Annotated[
         str | None, typer.Option(help="The name of the root's level.", show_default="root")
     ] = None,

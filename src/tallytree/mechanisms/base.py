@@ -44,9 +44,7 @@ class Mechanism(ABC):
         bounds: Bounds | None = None,
     ) -> Plan:
         """What to measure, and with how much noise; ``budget`` weighs the levels (None: evenly)."""
-        return make_plan(
-            self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds
-        )
+        return make_plan(self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds)
 
     @abstractmethod
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:

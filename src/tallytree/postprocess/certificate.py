@@ -32,13 +32,7 @@ def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells) -> Certifica
     with RowPool(sizes) as pool:
         pool.run(
             lambda rows: _certify_sizes(
-                tree,
-                Cells(noisy.inner[rows], noisy.leaf[rows]),
-                weights,
-                Cells(counts.inner[rows], counts.leaf[rows]),
-                slack[rows],
-                more[rows],
-                less[rows],
+                tree, noisy.some(rows), weights, counts.some(rows), slack[rows], more[rows], less[rows]
             )
         )
     return Certificate(slack=min(int(slack.min()), int(more.min()) + int(less.min())))

@@ -165,9 +165,7 @@ def _build_subtree(
             for i in range(tree.family[v], tree.family[v + 1])
         ]
         merged[v] = merge_tables(children)
-        table = add_costs(
-            own_costs(int(noisy_inner[v]), int(weights[level]), deltas[level]), merged[v].table
-        )
+        table = add_costs(own_costs(int(noisy_inner[v]), int(weights[level]), deltas[level]), merged[v].table)
         if table is None:
             return None
         tables[v] = table

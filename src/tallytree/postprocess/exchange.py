@@ -145,9 +145,7 @@ def _move_leaf(v: int, step: int, tree: Tree, noisy_leaf: Ints, leaf: Ints) -> N
 
 
 @kernel
-def _set_family_costs(
-    v: int, tree: Tree, noisy_leaf: Ints, weights: Ints, leaf: Ints, costs: Ints
-) -> None:
+def _set_family_costs(v: int, tree: Tree, noisy_leaf: Ints, weights: Ints, leaf: Ints, costs: Ints) -> None:
     w = weights[tree.level[v] + 1]
     lowest, highest = FORBIDDEN, -FORBIDDEN
     for i in range(tree.family[v], tree.family[v + 1]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 
 import numba
@@ -20,7 +21,7 @@ class RowPool:
         workers = count_processors()
         pieces = max(1, min(rows, 4 * workers))
         cuts = [rows * i // pieces for i in range(pieces + 1)]
-        self._slices = [slice(a, b) for a, b in zip(cuts, cuts[1:], strict=False)]
+        self._slices = [slice(a, b) for a, b in pairwise(cuts)]
         self._threads = ThreadPoolExecutor(workers)
 
     def run(self, work: Callable[[slice], None]) -> None:

@@ -41,6 +41,10 @@ class Cells(NamedTuple):
     leaf: Ints
     """Sizes x leaves."""
 
+    def some(self, sizes: slice) -> Cells:
+        """The cells of some of the sizes."""
+        return Cells(self.inner[sizes], self.leaf[sizes])
+
 
 @dataclass(frozen=True, eq=False)
 class TreeLayout:

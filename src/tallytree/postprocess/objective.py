@@ -34,9 +34,7 @@ def weigh_levels(scales: Sequence[Fraction]) -> Ints:
 
 def add_weighted_squares(counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints) -> int:
     """(H1) with level weights: the sum of w_level (n^ - n~)^2, in exact arithmetic."""
-    return sum(
-        int(weight) * _sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True)
-    )
+    return sum(int(weight) * _sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True))
 
 
 def _sum_squares(values: Ints) -> int:

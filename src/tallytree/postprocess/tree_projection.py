@@ -1,6 +1,5 @@
 """The exact solver of Model M_H: relax, round, exchange."""
 
-
 import numpy as np
 import numpy.typing as npt
 
@@ -29,18 +28,18 @@ def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int) -> tu
         lines, price = relax(tree, noisy, reals, total, pool)
         counts.inner[:, 0] = _round_roots(lines.start[:, 0] + lines.slope[:, 0] * price, total)
 
-        def solve(rows: slice) -> None:
+        def solve(sizes: slice) -> None:
             _solve_trees(
                 tree,
-                Cells(noisy.inner[rows], noisy.leaf[rows]),
+                noisy.some(sizes),
                 reals,
                 weights,
                 price,
-                Relaxed(*(array[rows] for array in lines)),
-                rows.start,
-                Cells(counts.inner[rows], counts.leaf[rows]),
-                costs[rows],
-                exchanges[rows],
+                lines.some(sizes),
+                sizes.start,
+                counts.some(sizes),
+                costs[sizes],
+                exchanges[sizes],
             )
 
         pool.run(solve)
@@ -72,8 +71,6 @@ def _solve_trees(
     prices = np.empty(len(tree.level))
     for s in range(len(noisy.inner)):
         t, u, x, y = noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s]
-        line = Relaxed(
-            lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s]
-        )
+        line = Relaxed(lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s])
         round_tree(tree, t, u, reals, price, line, first + s, prices, x, y)
         exchanges[s] = balance_tree(tree, t, u, weights, x, y, costs[s])

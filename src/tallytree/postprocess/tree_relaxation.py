@@ -20,6 +20,7 @@ tables, no domains, no sorting. About ten passes suffice at Census size; there c
 there are leaf cells.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -49,26 +50,34 @@ class Relaxed(NamedTuple):
     in_least: Ints
     """The least of these values."""
 
+    def some(self, sizes: slice) -> "Relaxed":
+        """The lines of some of the sizes."""
+        return Relaxed(
+            self.start[sizes],
+            self.slope[sizes],
+            self.in_count[sizes],
+            self.in_sum[sizes],
+            self.in_least[sizes],
+        )
+
 
 def relax(tree: Tree, noisy: Cells, weights: Floats, total: int, pool: RowPool) -> tuple[Relaxed, float]:
     """Solve the relaxed model: the lines of all nodes and the price that the roots share."""
     shape = noisy.inner.shape
-    lines = Relaxed(
-        np.empty(shape), np.empty(shape), *(np.zeros(shape, dtype=np.int64) for _ in range(3))
-    )
+    lines = Relaxed(np.empty(shape), np.empty(shape), *(np.zeros(shape, dtype=np.int64) for _ in range(3)))
     dropped = np.zeros(len(noisy.inner), dtype=np.int64)
 
-    def sweep(rows: slice, first: bool, price: float) -> None:
-        part = Relaxed(*(array[rows] for array in lines))
-        cells = Cells(noisy.inner[rows], noisy.leaf[rows])
-        _sweep(tree, cells, weights, first, price, part, dropped[rows])
+    def sweep(sizes: slice) -> None:
+        _sweep(tree, noisy.some(sizes), weights, first, price, lines.some(sizes), dropped[sizes])
 
-    pool.run(lambda rows: sweep(rows, True, 0.0))
+    first, price = True, 0.0
+    pool.run(sweep)
+    first = False
     while True:
         slope = float(lines.slope[:, 0].sum())
         # Nothing is in only if the total is zero and so is everything.
         price = (total - float(lines.start[:, 0].sum())) / slope if slope else 0.0
-        pool.run(lambda rows, price=price: sweep(rows, False, price))
+        pool.run(sweep)
         if not dropped.any():
             return lines, price
 
@@ -86,9 +95,7 @@ def _sweep(
     """A pass down that puts leaves out (the first time: lets all in), and up where anything changed."""
     prices = np.empty(len(tree.level))
     for s in range(len(noisy.inner)):
-        line = Relaxed(
-            lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s]
-        )
+        line = Relaxed(lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s])
         if first:
             dropped[s] = 1
             for v in range(len(tree.level)):
@@ -127,20 +134,19 @@ def _pass_down(
         q = price_below(v, prices[v], tree, noisy_inner, weights, line)
         prices[tree.inner[v] : tree.inner[v + 1]] = q
         if line.in_count[v] > 0:
-            cut = -q / (2.0 * weights[tree.level[v] + 1]) - SLACK
+            cut = math.ceil(-q / (2.0 * weights[tree.level[v] + 1]) - SLACK)
             if line.in_least[v] < cut:
-                _let_in(v, np.int64(np.ceil(cut)), tree, noisy_leaf, line)
+                _let_in(v, cut, tree, noisy_leaf, line)
                 dropped += 1
     return dropped
 
 
 @kernel
-def price_below(
-    v: int, price: float, tree: Tree, noisy_inner: Ints, weights: Floats, line: Relaxed
-) -> float:
+def price_below(v: int, price: float, tree: Tree, noisy_inner: Ints, weights: Floats, line: Relaxed) -> float:
     """What the children of v see of v's price."""
     value = line.start[v] + line.slope[v] * price
-    return price - 2.0 * weights[tree.level[v]] * (value - noisy_inner[v])
+    below: float = price - 2.0 * weights[tree.level[v]] * (value - noisy_inner[v])
+    return below
 
 
 @kernel

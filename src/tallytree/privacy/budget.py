@@ -51,9 +51,7 @@ def split_budget(
     if budget is None:
         return (epsilon / len(levels),) * len(levels)
     if not isinstance(budget, Mapping):
-        raise PrivacyError(
-            'The budget must name a weight for each level, such as {"nation": 1, "state": 2}.'
-        )
+        raise PrivacyError('The budget must name a weight for each level, such as {"nation": 1, "state": 2}.')
     for name in budget:
         if name not in levels:
             raise PrivacyError(
@@ -61,8 +59,6 @@ def split_budget(
             )
     missing = [name for name in levels if name not in budget]
     if missing:
-        raise PrivacyError(
-            f"The budget gives no weight to level {show(missing[0])}; every level needs one."
-        )
+        raise PrivacyError(f"The budget gives no weight to level {show(missing[0])}; every level needs one.")
     weights = [parse_exact(budget[name], f"The budget of level {show(name)}") for name in levels]
     return tuple(epsilon * weight / sum(weights) for weight in weights)

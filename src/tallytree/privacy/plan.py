@@ -64,8 +64,7 @@ class Plan:
         if counts.bounds != self.bounds:
             raise CountsError("The counts were made under other bounds on a person than the plan's.")
         return [
-            find_query(level.query).answer(counts.array(index))
-            for index, level in enumerate(self.levels)
+            find_query(level.query).answer(counts.array(index)) for index, level in enumerate(self.levels)
         ]
 
 
