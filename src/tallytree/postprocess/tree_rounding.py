@@ -66,6 +66,9 @@ def fill(noisy: Ints, total: int, guess: float, turn: int, counts: Ints) -> None
     They are max(0, noisy + rise) for one whole ``rise``, and one more for some: the largest rise that
     does not exceed the total. Found by Newton's method on a convex function, from ``guess``.
     """
+    if total == 0:
+        counts[:] = 0
+        return
     rise = np.int64(np.floor(guess))
     while True:
         filled, above, at = 0, 0, 0
@@ -81,9 +84,6 @@ def fill(noisy: Ints, total: int, guess: float, turn: int, counts: Ints) -> None
             rise += max(1, (total - filled) // at)
         else:
             break
-        if total == 0:
-            counts[:] = 0
-            return
     counts[:] = np.maximum(noisy + rise, 0)
     left = total - filled
     i = turn % len(noisy)

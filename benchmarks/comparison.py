@@ -1,0 +1,62 @@
+"""Two ways to solve one instance, taking turns in one process."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import tallytree as tt
+from benchmarks.instances import Instance
+from benchmarks.timing import Timing, best, one_processor, time_call
+
+R = TypeVar("R")
+
+CALLS = 3
+"""Calls of ``direct-dp`` in a round: it takes milliseconds, its peers seconds."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The best times on one instance, over all rounds."""
+
+    cells: int
+    ours: Timing
+    ours_alone: Timing
+    """``direct-dp`` on one processor."""
+    peer: Timing
+    objective: int
+    """Of ``direct-dp``'s solution, which is the integer optimum."""
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the peer took."""
+        return self.peer.seconds / self.ours.seconds
+
+    @property
+    def ratio_alone(self) -> float:
+        """The same with ``direct-dp`` on one processor."""
+        return self.peer.seconds / self.ours_alone.seconds
+
+
+def compare(instance: Instance, peer: Callable[[], R], rounds: int) -> tuple[Contest, R]:
+    """Time both sides; also returned is what the peer's last call did."""
+    ours: list[Timing] = []
+    alone: list[Timing] = []
+    theirs: list[Timing] = []
+    solution = instance.solve()  # warm: compiled
+    instance.check(solution)
+    for _ in range(rounds):
+        ours += _time_ours(instance)
+        with one_processor():
+            alone += _time_ours(instance)
+        timing, result = time_call(peer)
+        theirs.append(timing)
+    contest = Contest(instance.cells, best(ours), best(alone), best(theirs), _value(solution))
+    return contest, result
+
+
+def _time_ours(instance: Instance) -> list[Timing]:
+    return [time_call(instance.solve)[0] for _ in range(CALLS)]
+
+
+def _value(solution: tt.Solution) -> int:
+    return solution.objective

@@ -1,0 +1,138 @@
+"""Group counts from arrays and from tables of every kind."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tests import naive
+from tests.instances import random_hierarchy
+
+ROWS: dict[str, list[Any]] = {
+    "state": ["GA", "GA", "NY", "DC"],
+    "county": ["a", "a", "b", None],
+    "size": [1, 3, 2, 1],
+    "groups": [2, 1, 1, 7],
+}
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(1, 4))
+def test_levels_are_sums_of_leaves(seed: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, levels)
+    leaf = rng.integers(0, 100, (len(h.leaves), 4))
+    counts = tt.GroupCounts(h, (0, 3), leaf)
+    for level, expected in enumerate(naive.sum_up(h, leaf)):
+        np.testing.assert_array_equal(counts.array(level), expected)
+        np.testing.assert_array_equal(counts.array(h.levels[level]), expected)
+    assert counts.total == leaf.sum()
+
+
+def make_table(kind: str, folder: Path) -> Any:
+    frame = pd.DataFrame(ROWS)
+    match kind:
+        case "pandas":
+            return frame
+        case "categories":
+            return frame.astype({"state": "category"})
+        case "polars":
+            return pl.DataFrame(ROWS)
+        case "arrow":
+            return pa.table(ROWS)
+        case "csv" | "csv.gz":
+            frame.to_csv(folder / f"t.{kind}", index=False)
+        case "tsv":
+            frame.to_csv(folder / f"t.{kind}", index=False, sep="\t")
+        case "parquet":
+            frame.to_parquet(folder / f"t.{kind}")
+    return folder / f"t.{kind}" if kind != "csv" else str(folder / "t.csv")
+
+
+KINDS = ["pandas", "categories", "polars", "arrow", "csv", "csv.gz", "tsv", "parquet"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_counts_from_every_kind_of_table(kind: str, tmp_path: Path) -> None:
+    counts = tt.GroupCounts.from_table(
+        make_table(kind, tmp_path), regions=["state", "county"], root="US", root_level="nation"
+    )
+    assert counts.hierarchy.levels == ("nation", "state", "county")
+    assert counts.hierarchy.leaves == (("US", "GA", "a"), ("US", "NY", "b"), ("US", "DC"))
+    assert counts.sizes == (1, 3)
+    assert counts.leaf.tolist() == [[2, 0, 1], [0, 1, 0], [7, 0, 0]]
+
+
+def test_codes_keep_their_leading_zeros_and_na_is_a_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('state,size,groups\n01,1,5\nNA,1,6\n"a,\nb",1,7\n')
+    counts = tt.GroupCounts.from_table(tmp_path / "t.csv", regions=["state"])
+    assert [path[1] for path in counts.hierarchy.leaves] == ["01", "NA", "a,\nb"]
+
+
+def test_regions_may_be_whole_numbers() -> None:
+    counts = tt.GroupCounts.from_table(
+        {"zone": [12, 7], "size": [1, 1], "groups": [3, 4]}, regions=["zone"]
+    )
+    assert counts.hierarchy.leaves == (("all", "12"), ("all", "7"))
+
+
+def test_what_was_read_from_the_data_is_written_down() -> None:
+    h = tt.Hierarchy.from_paths(["root", "state"], [("all", "GA"), ("all", "NY")])
+    table = pa.table({"state": ["NY"], "size": [2], "groups": [3]})
+    given_ = tt.GroupCounts.from_table(table, regions=["state"], sizes=(1, 4), hierarchy=h)
+    assert given_.leaf.tolist() == [[0, 0, 0, 0], [0, 3, 0, 0]]
+    assert len(given_.assumptions) == 1
+    read = tt.GroupCounts.from_table(table, regions=["state"])
+    assert [a for a in read.assumptions if "must be public" in a] == list(read.assumptions[1:])
+    assert len(read.assumptions) == 3
+
+
+def test_a_table_without_region_columns_has_a_root_alone() -> None:
+    counts = tt.GroupCounts.from_table({"size": [1, 2], "groups": [3, 4]}, regions=[])
+    assert counts.array("root").tolist() == [[3, 4]]
+
+
+@given(seed=st.integers(0, 10_000))
+def test_a_table_in_any_order_of_rows_gives_the_same_counts(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, 3)
+    leaf = rng.integers(0, 5, (len(h.leaves), 3))
+    names = list(h.levels[1:])
+    rows = [
+        {
+            **{name: path[i + 1] if i + 1 < len(path) else None for i, name in enumerate(names)},
+            "size": size,
+            "groups": int(leaf[row, size]),
+        }
+        for row, path in enumerate(h.leaves)
+        for size in range(3)
+    ]
+    rng.shuffle(rows)
+    schema = pa.schema([*((n, pa.string()) for n in names), ("size", pa.int64()), ("groups", pa.int64())])
+    counts = tt.GroupCounts.from_table(
+        pa.Table.from_pylist(rows, schema), regions=names, root="root", root_level=h.levels[0]
+    )
+    found = {path: counts.leaf[i].tolist() for i, path in enumerate(counts.hierarchy.leaves)}
+    assert found == {path: leaf[i].tolist() for i, path in enumerate(h.leaves)}
+
+
+def test_the_representation_shows_no_counts() -> None:
+    counts = tt.GroupCounts.from_table({"size": [1, 2], "groups": [7391, 4]}, regions=[])
+    assert repr(counts) == "GroupCounts(Hierarchy(root: 1), sizes 1 to 2)"
+
+
+def test_counts_cannot_be_changed_and_the_callers_array_is_not_kept() -> None:
+    h = tt.Hierarchy.from_paths(["root"], [("r",)])
+    mine = np.array([[1, 2]])
+    counts = tt.GroupCounts(h, (1, 2), mine)
+    mine[0, 0] = 99
+    assert counts.leaf.tolist() == [[1, 2]]
+    for array in (counts.leaf, counts.array(0)):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 5

@@ -1,0 +1,90 @@
+"""The region hierarchy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree.errors import HierarchyError
+from tallytree.postprocess.layout import TreeLayout
+from tests.instances import random_hierarchy
+
+RAGGED = [("US", "NY", "Kings"), ("US", "DC"), ("US", "GA", "Fulton"), ("US", "NY", "Erie")]
+
+
+def test_regions_are_in_order_of_first_mention() -> None:
+    h = tt.Hierarchy.from_paths(["nation", "state", "county"], RAGGED)
+    assert h.levels == ("nation", "state", "county")
+    assert h.regions("state") == (("US", "NY"), ("US", "DC"), ("US", "GA"))
+    assert h.regions(2) == (("US", "NY", "Kings"), ("US", "GA", "Fulton"), ("US", "NY", "Erie"))
+    assert h.regions(-1) == h.regions("county")
+    assert h.parents("county").tolist() == [0, 2, 0]
+    assert h.parents("state").tolist() == [0, 0, 0]
+    assert h.parents("nation").tolist() == [-1]
+    assert h.has_children("state").tolist() == [True, False, True]
+    assert h.leaves == tuple(RAGGED)
+    assert h.region_count == 7
+
+
+def test_regions_of_one_name_below_different_parents_are_different_regions() -> None:
+    h = tt.Hierarchy.from_paths(["us", "state", "county"], [("US", "01", "001"), ("US", "02", "001")])
+    assert len(h.regions("county")) == 2
+    with pytest.raises(HierarchyError, match="two parents"):
+        tt.Hierarchy.from_paths(
+            ["us", "state", "county"], [("US", "01", "001"), ("US", "02", "001")], unique_names=True
+        )
+
+
+def test_equality_is_about_levels_and_regions() -> None:
+    h = tt.Hierarchy.from_paths(["nation", "state", "county"], RAGGED)
+    same = tt.Hierarchy.from_regions(h.levels, [h.regions(i) for i in range(3)])
+    assert h == same
+    assert hash(h) == hash(same)
+    assert h != tt.Hierarchy.from_paths(["nation", "state", "county"], RAGGED[::-1])
+    assert h != "h"
+    assert repr(h) == "Hierarchy(nation: 1, state: 3, county: 3)"
+
+
+def test_arrays_cannot_be_changed() -> None:
+    h = tt.Hierarchy.from_paths(["nation", "state", "county"], RAGGED)
+    with pytest.raises(ValueError, match="read-only"):
+        h.parents("state")[0] = 1
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))
+def test_parents_agree_with_the_paths(seed: int, levels: int) -> None:
+    h = random_hierarchy(np.random.default_rng(seed), levels)
+    for level in range(1, len(h.levels)):
+        above = h.regions(level - 1)
+        for path, parent in zip(h.regions(level), h.parents(level), strict=True):
+            assert path[:-1] == above[parent]
+    inner = {path[:-1] for level in range(len(h.levels)) for path in h.regions(level)}
+    regions = [path for level in range(len(h.levels)) for path in h.regions(level)]
+    assert set(h.leaves) == {path for path in regions if path not in inner}
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))
+def test_the_solvers_layout_keeps_every_value_and_its_place(seed: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, levels)
+    arrays = [rng.integers(0, 1000, (len(h.regions(i)), 3)) for i in range(len(h.levels))]
+    layout = TreeLayout.of(h)
+    cells = layout.gather(arrays)
+    for before, after in zip(arrays, layout.scatter(cells), strict=True):
+        np.testing.assert_array_equal(before, after)
+    if len(h.levels) == 1:
+        return
+    # A family in the layout is the set of leaf children of one region.
+    tree = layout.tree
+    value = {path: arrays[i][j] for i in range(len(h.levels)) for j, path in enumerate(h.regions(i))}
+    inner = [path for i in range(len(h.levels)) for path in h.regions(i) if path not in h.leaves]
+    by_value = {value[path].tobytes(): path for path in inner}
+    if len(by_value) < len(inner):
+        return  # two regions drew the same values
+    for v in range(len(tree.level)):
+        path = by_value[cells.inner[:, v].tobytes()]
+        assert tree.level[v] == len(path) - 1
+        children = [r for r in h.leaves if r[:-1] == path]
+        found = {cells.leaf[:, i].tobytes() for i in range(tree.family[v], tree.family[v + 1])}
+        assert found == {value[child].tobytes() for child in children}

@@ -1,0 +1,129 @@
+"""Sensitivities against all neighbours, and the exactness of the budget."""
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree.errors import PrivacyError
+from tallytree.limits import MAX_MEASURED
+from tallytree.measurement import _add_and_clamp, measure
+from tallytree.privacy.budget import parse_exact, split_budget
+from tallytree.privacy.neighbours import Bounds, enumerate_additions
+from tallytree.privacy.noise import SeededNoise, round_scale_up
+from tallytree.privacy.plan import make_plan
+from tallytree.privacy.queries import QUERIES
+from tests.instances import random_hierarchy
+
+
+def small_counts(seed: int, bounds: Bounds, low: int) -> tt.GroupCounts:
+    rng = np.random.default_rng(seed)
+    hierarchy = random_hierarchy(rng, 3, width=2)
+    leaf = rng.integers(0, 3, (len(hierarchy.leaves), 6))
+    leaf[0, 1] += 2  # somewhere to add a person, twice
+    return tt.GroupCounts(hierarchy, (low, low + 5), leaf, bounds=bounds)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("z", [1, 2, 3])
+@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize("low", [0, 1])
+def test_no_neighbour_is_further_away_than_the_sensitivity(query: str, m: int, z: int, low: int) -> None:
+    bounds = Bounds(max_records=m, max_quantity=z)
+    furthest = [0, 0, 0]
+    for seed in range(3):
+        counts = small_counts(seed, bounds, low)
+        plan = make_plan(QUERIES[query], counts.hierarchy, sizes=counts.sizes, epsilon=1, bounds=bounds)
+        here = plan.answers(counts)
+        loss = Fraction(0)
+        for neighbour in enumerate_additions(counts):
+            distances = [
+                int(np.abs(a - b).sum()) for a, b in zip(here, plan.answers(neighbour), strict=True)
+            ]
+            for level, distance in enumerate(distances):
+                assert distance <= plan.levels[level].sensitivity
+                furthest[level] = max(furthest[level], distance)
+            # The privacy loss of two-sided geometric noise: the sum of distance / scale.
+            terms = [d / level.scale for d, level in zip(distances, plan.levels, strict=True)]
+            loss = max(loss, sum(terms, Fraction(0)))
+        assert loss <= plan.epsilon
+    # ... and the sensitivity is no larger than needed.
+    assert max(furthest) == plan.levels[0].sensitivity
+
+
+def test_enumeration_finds_every_neighbour_of_a_tiny_dataset() -> None:
+    h = tt.Hierarchy.from_paths(["root"], [("r",)])
+    counts = tt.GroupCounts(h, (1, 3), [[2, 0, 1]], bounds=Bounds(max_records=1, max_quantity=2))
+    found = sorted(n.leaf.tolist()[0] for n in enumerate_additions(counts))
+    # Quantity 0, or already at the largest size: no change. 1 -> 2 and 1 -> 3 are the moves.
+    assert found == [[1, 0, 2], [1, 1, 1], [2, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        ("0.1", Fraction(1, 10)),
+        ("1/3", Fraction(1, 3)),
+        ("1e-2", Fraction(1, 100)),
+        (2, Fraction(2)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (Decimal("0.3"), Fraction(3, 10)),
+    ],
+)
+def test_epsilon_is_exact(given_: str | int | Fraction | Decimal, expected: Fraction) -> None:
+    assert parse_exact(given_, "epsilon") == expected
+
+
+def test_a_float_epsilon_is_refused_with_the_reason() -> None:
+    with pytest.raises(PrivacyError, match=r'float, which cannot hold .* such as "0\.1"'):
+        parse_exact(0.1, "epsilon")
+
+
+@given(
+    epsilon=st.fractions(min_value=Fraction(1, 1000), max_value=100, max_denominator=1000),
+    weights=st.lists(st.integers(1, 1000), min_size=1, max_size=6),
+)
+def test_the_parts_add_up_to_epsilon_exactly(epsilon: Fraction, weights: list[int]) -> None:
+    levels = [f"level {i}" for i in range(len(weights))]
+    parts = split_budget(epsilon, levels, dict(zip(levels, weights, strict=True)))
+    assert sum(parts) == epsilon
+    assert [part / parts[0] for part in parts] == [Fraction(w, weights[0]) for w in weights]
+    assert split_budget(epsilon, levels, None) == (epsilon / len(levels),) * len(levels)
+
+
+def test_a_plan_states_exact_numbers() -> None:
+    h = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    plan = tt.mechanism("direct-dp").plan(
+        h, sizes=(1, 5), epsilon="0.1", budget={"nation": "0.3", "state": "0.7"}
+    )
+    assert plan.epsilon == Fraction(1, 10)
+    assert [(p.name, p.query, p.sensitivity, p.epsilon, p.scale) for p in plan.levels] == [
+        ("nation", "sizes", 2, Fraction(3, 100), Fraction(200, 3)),
+        ("state", "sizes", 2, Fraction(7, 100), Fraction(200, 7)),
+    ]
+    assert all(isinstance(p.scale, Fraction) for p in plan.levels)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=10**9))
+def test_the_scale_given_to_opendp_is_never_smaller_and_hardly_larger(scale: Fraction) -> None:
+    rounded = Fraction(round_scale_up(scale))
+    assert scale <= rounded <= scale * (1 + Fraction(1, 2**51))
+
+
+def test_seeded_noise_cannot_be_measured_for_a_release() -> None:
+    h = tt.Hierarchy.from_paths(["root"], [("r",)])
+    counts = tt.GroupCounts(h, (1, 2), [[1, 1]])
+    plan = tt.mechanism("direct-dp").plan(h, sizes=(1, 2), epsilon=1)
+    with pytest.raises(TypeError, match="exact noise"):
+        measure(plan, counts, noise=cast(Any, SeededNoise(1)))
+
+
+@given(answer=st.integers(0, MAX_MEASURED), draw=st.integers(-(2**63), 2**63 - 1))
+def test_clamping_is_post_processing_of_the_ideal_answer(answer: int, draw: int) -> None:
+    found = _add_and_clamp(np.array([answer]), np.array([draw]))
+    assert int(found[0]) == max(-MAX_MEASURED, min(MAX_MEASURED, answer + draw))
