@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-import tallytree as tt
 from benchmarks.instances import Instance
 from benchmarks.timing import Timing, best, one_processor, time_call
 
@@ -50,13 +49,9 @@ def compare(instance: Instance, peer: Callable[[], R], rounds: int) -> tuple[Con
             alone += _time_ours(instance)
         timing, result = time_call(peer)
         theirs.append(timing)
-    contest = Contest(instance.cells, best(ours), best(alone), best(theirs), _value(solution))
+    contest = Contest(instance.cells, best(ours), best(alone), best(theirs), solution.objective)
     return contest, result
 
 
 def _time_ours(instance: Instance) -> list[Timing]:
     return [time_call(instance.solve)[0] for _ in range(CALLS)]
-
-
-def _value(solution: tt.Solution) -> int:
-    return solution.objective

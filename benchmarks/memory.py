@@ -1,12 +1,7 @@
-"""Peak memory of post-processing, in a process that does nothing else."""
+"""Peak memory of post-processing, in a process that does nothing else (Linux)."""
 
-import contextlib
-import resource
-import sys
 from dataclasses import dataclass
 from pathlib import Path
-
-STATUS = Path("/proc/self/status")
 
 
 @dataclass(frozen=True)
@@ -35,30 +30,24 @@ def measure_memory(sizes: int, epsilon: str) -> MemoryUse:
 
 
 def resident_memory() -> int:
-    """Bytes that this process has in memory now (where unknown: its peak)."""
-    return _status("VmRSS") or peak_memory()
+    """Bytes that this process has in memory now."""
+    return _read_status("VmRSS")
 
 
 def peak_memory() -> int:
-    """The most bytes it has had in memory.
+    """The most bytes it has had in memory since it started, or since the last reset.
 
-    Read from /proc where there is one, because getrusage's figure survives exec and so starts at the
-    memory of the process that started this one.
+    Not from getrusage, whose figure survives exec, and so starts at the memory of the process that
+    started this one.
     """
-    unit = 1 if sys.platform == "darwin" else 1024
-    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return _read_status("VmHWM")
 
 
 def reset_peak() -> None:
-    """Start the peak anew from the present, where the system allows it."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+    """Let the peak start anew, from the present."""
+    Path("/proc/self/clear_refs").write_text("5")
 
 
-def _status(field: str) -> int:
-    if not STATUS.exists():
-        return 0
-    for line in STATUS.read_text().splitlines():
-        if line.startswith(field):
-            return int(line.split()[1]) * 1024
-    return 0
+def _read_status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))

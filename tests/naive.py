@@ -61,9 +61,7 @@ def exchanges(leaf: Ints) -> Iterator[Ints]:
 def some_exchange_pays(instance: Instance, leaf: Ints) -> bool:
     """Whether any single exchange lowers the objective."""
     here = objective(instance, sum_up(instance.hierarchy, leaf))
-    return any(
-        objective(instance, sum_up(instance.hierarchy, moved)) < here for moved in exchanges(leaf)
-    )
+    return any(objective(instance, sum_up(instance.hierarchy, moved)) < here for moved in exchanges(leaf))
 
 
 def fill(noisy: Ints, total: int) -> Ints:

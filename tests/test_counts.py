@@ -76,9 +76,7 @@ def test_codes_keep_their_leading_zeros_and_na_is_a_name(tmp_path: Path) -> None
 
 
 def test_regions_may_be_whole_numbers() -> None:
-    counts = tt.GroupCounts.from_table(
-        {"zone": [12, 7], "size": [1, 1], "groups": [3, 4]}, regions=["zone"]
-    )
+    counts = tt.GroupCounts.from_table({"zone": [12, 7], "size": [1, 1], "groups": [3, 4]}, regions=["zone"])
     assert counts.hierarchy.leaves == (("all", "12"), ("all", "7"))
 
 
@@ -114,7 +112,8 @@ def test_a_table_in_any_order_of_rows_gives_the_same_counts(seed: int) -> None:
         for size in range(3)
     ]
     rng.shuffle(rows)
-    schema = pa.schema([*((n, pa.string()) for n in names), ("size", pa.int64()), ("groups", pa.int64())])
+    columns: list[pa.Field[Any]] = [pa.field(name, pa.string()) for name in names]
+    schema = pa.schema([*columns, pa.field("size", pa.int64()), pa.field("groups", pa.int64())])
     counts = tt.GroupCounts.from_table(
         pa.Table.from_pylist(rows, schema), regions=names, root="root", root_level=h.levels[0]
     )

@@ -42,9 +42,7 @@ def test_no_neighbour_is_further_away_than_the_sensitivity(query: str, m: int, z
         here = plan.answers(counts)
         loss = Fraction(0)
         for neighbour in enumerate_additions(counts):
-            distances = [
-                int(np.abs(a - b).sum()) for a, b in zip(here, plan.answers(neighbour), strict=True)
-            ]
+            distances = [int(np.abs(a - b).sum()) for a, b in zip(here, plan.answers(neighbour), strict=True)]
             for level, distance in enumerate(distances):
                 assert distance <= plan.levels[level].sensitivity
                 furthest[level] = max(furthest[level], distance)
@@ -103,8 +101,8 @@ def test_a_plan_states_exact_numbers() -> None:
     )
     assert plan.epsilon == Fraction(1, 10)
     assert [(p.name, p.query, p.sensitivity, p.epsilon, p.scale) for p in plan.levels] == [
-        ("nation", "sizes", 2, Fraction(3, 100), Fraction(200, 3)),
-        ("state", "sizes", 2, Fraction(7, 100), Fraction(200, 7)),
+        ("nation", "sizes", Fraction(2), Fraction(3, 100), Fraction(200, 3)),
+        ("state", "sizes", Fraction(2), Fraction(7, 100), Fraction(200, 7)),
     ]
     assert all(isinstance(p.scale, Fraction) for p in plan.levels)
 

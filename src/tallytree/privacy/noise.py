@@ -38,7 +38,10 @@ class Noise(Protocol):
 class ExactNoise:
     """OpenDP's discrete Laplace: exact rational arithmetic on the operating system's randomness."""
 
-    description = "discrete Laplace of OpenDP (exact sampler, randomness of the operating system)"
+    description = (
+        "discrete Laplace of OpenDP: exact sampler on the operating system's randomness, the scale "
+        "rounded up to the next 64-bit float"
+    )
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
         """``count`` draws, in chunks over all processors (OpenDP releases the interpreter lock)."""

@@ -1,0 +1,85 @@
+"""What the numbers were hoped to be, and whether they are."""
+
+from dataclasses import dataclass
+
+from benchmarks.report import Report
+from benchmarks.scaling import growth_by_epsilon, spread_by_sizes
+
+PIQP_RATIO = 100.0
+TABLES_RATIO = 1000.0
+GROWTH = 1.1
+"""Linear, with room for caches that no longer hold the data."""
+SPREAD = 1.25
+"""What is within the noise of timings; the cost tables' own ratio is that of epsilon squared."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One goal with its outcome."""
+
+    statement: str
+    measured: str
+    met: bool
+
+
+def judge(report: Report) -> list[Goal]:
+    """Each goal by the least favourable of the numbers that it is about."""
+    growth = max(growth_by_epsilon(report.scaling).values())
+    spread = spread_by_sizes(report.scaling)[report.largest]
+    return [
+        _judge_piqp(report),
+        _judge_tables(report),
+        Goal(
+            f"Time grows linearly with the cells: exponent at most {GROWTH}",
+            f"{growth:.2f}, the largest over epsilon",
+            growth <= GROWTH,
+        ),
+        Goal(
+            f"Time does not depend on epsilon: slowest / fastest at most {SPREAD} "
+            f"at {report.largest:,} sizes",
+            f"{spread:.2f}",
+            spread <= SPREAD,
+        ),
+        _judge_relaxation(report),
+        Goal(
+            "The cost tables' objective is the same, to the last digit",
+            f"{sum(run.agrees for run in report.tables)} of {len(report.tables)} runs",
+            bool(report.tables) and all(run.agrees for run in report.tables),
+        ),
+    ]
+
+
+def _judge_piqp(report: Report) -> Goal:
+    statement = f"At least {PIQP_RATIO:,.0f} times faster than PIQP"
+    if not report.largest_piqp:
+        return Goal(statement, "not measured", False)
+    worst = min(report.largest_piqp, key=lambda run: run.contest.ratio)
+    return Goal(
+        f"{statement}, at the largest size that it solved",
+        f"{worst.contest.ratio:,.0f} times at {worst.sizes:,} sizes "
+        f"(the least of {len(report.largest_piqp)} runs)",
+        worst.contest.ratio >= PIQP_RATIO,
+    )
+
+
+def _judge_tables(report: Report) -> Goal:
+    statement = f"At least {TABLES_RATIO:,.0f} times faster than the cost tables"
+    run = report.noisiest_tables
+    if run is None:
+        return Goal(statement, "not measured", False)
+    return Goal(
+        f"{statement} at epsilon {run.epsilon}, at the largest size that they can do",
+        f"{run.contest.ratio:,.0f} times at {run.sizes:,} sizes",
+        run.contest.ratio >= TABLES_RATIO,
+    )
+
+
+def _judge_relaxation(report: Report) -> Goal:
+    """Only the centred form is solved accurately enough to say anything about the last digits."""
+    centred = [run for run in report.piqp if run.solved and run.form == "centred"]
+    bounded = [run for run in centred if run.excess <= 0]
+    return Goal(
+        "PIQP's relaxed optimum (centred) is at most our integer optimum",
+        f"{len(bounded)} of {len(centred)} runs",
+        bool(centred) and len(bounded) == len(centred),
+    )

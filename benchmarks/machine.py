@@ -1,0 +1,32 @@
+"""What the numbers were measured on: no names and no paths."""
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+from tallytree.processors import count_processors
+
+PACKAGES = ("tallytree", "numpy", "numba", "scipy", "piqp")
+
+
+def describe_machine() -> dict[str, str]:
+    """Processor, memory, versions."""
+    pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return {
+        "Processor": _processor(),
+        "Processors for this run": str(count_processors()),
+        "Memory": f"{pages * page / 2**30:.0f} GB",
+        "System": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "Packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+    }
+
+
+def _processor() -> str:
+    facts = Path("/proc/cpuinfo")
+    if facts.exists():
+        for line in facts.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

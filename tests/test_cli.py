@@ -1,0 +1,135 @@
+"""The command line, as people and programs use it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tallytree.cli import main as cli
+from tallytree.nation import generate_nation
+
+TABLE = "state,county,size,groups\nGA,a,1,20\nGA,b,2,30\nNY,c,1,40\nNY,c,3,5\nDC,,2,9\n"
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run a command line in this process; the exit code and what it printed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "counts.csv").write_text(TABLE)
+
+    def call(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["tallytree", *words])
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(stop.value.code or 0), printed.out, printed.err
+
+    return call
+
+
+FLAGS = ["--region", "state", "--region", "county", "--sizes", "1:4", "--epsilon", "1"]
+FLAGS += ["--root", "US", "--root-level", "nation"]
+
+
+def test_a_release_from_flags_is_verified_and_evaluated(run: Run, tmp_path: Path) -> None:
+    code, out, err = run("release", "counts.csv", *FLAGS, "--out", "made")
+    assert (code, err) == (0, "")
+    assert "epsilon-differentially private with epsilon = 1" in " ".join(out.split())
+    assert sorted(p.name for p in (tmp_path / "made").iterdir()) == [
+        "manifest.json", "measurements.parquet", "release.parquet",
+    ]  # fmt: skip
+    assert run("verify", "made")[0] == 0
+    code, out, _ = run("evaluate", "made", "--truth", "counts.csv", "--data-is-not-sensitive", "--json")
+    assert code == 0
+    assert [row["level"] for row in json.loads(out)] == ["nation", "state", "county"]
+    assert all(row["violations"] == 0 for row in json.loads(out))
+
+
+def test_a_spec_says_the_same_as_flags_and_flags_win(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "specs").mkdir()
+    (tmp_path / "specs" / "release.toml").write_text(
+        'source = "../counts.csv"\nregions = ["state", "county"]\nsizes = [1, 4]\nepsilon = 0.1\n'
+        'root_level = "nation"\nout = "made"\nmax_records = 2\n'
+        "[budget]\nnation = 1\nstate = 2\ncounty = 0.5\n"
+    )
+    code, out, _ = run("release", "--spec", "specs/release.toml", "--json")
+    assert code == 0
+    assert json.loads(out)["epsilon"] == "1/10"  # a TOML decimal is exact
+    manifest = json.loads((tmp_path / "specs" / "made" / "manifest.json").read_text())
+    assert [level["epsilon"] for level in manifest["privacy"]["levels"]] == ["1/35", "2/35", "1/70"]
+    assert [level["sensitivity"] for level in manifest["privacy"]["levels"]] == ["4", "4", "4"]
+    code, out, _ = run("release", "--spec", "specs/release.toml", "--epsilon", "2", "--out", "b", "--json")
+    assert json.loads(out)["epsilon"] == "2"
+    assert (tmp_path / "b").is_dir()
+
+
+def test_json_is_all_that_is_printed_for_programs(run: Run) -> None:
+    code, out, err = run("release", "counts.csv", *FLAGS, "--out", "made", "--json")
+    summary = json.loads(out)
+    assert (code, err) == (0, "")
+    assert summary["total"] == 104
+    assert summary["verification"]["passed"] is True
+    assert json.loads(run("verify", "made", "--json")[1])["passed"] is True
+    assert json.loads(run("mechanisms", "--json")[1])[0]["name"] == "direct-dp"
+
+
+def test_a_failed_check_has_exit_code_1(run: Run, tmp_path: Path) -> None:
+    run("release", "counts.csv", *FLAGS, "--out", "made")
+    path = tmp_path / "made" / "manifest.json"
+    path.write_text(path.read_text().replace('"total": 104', '"total": 105'))
+    code, out, _ = run("verify", "made")
+    assert code == 1
+    assert "FAILED" in out
+    assert json.loads(run("verify", "made", "--json")[1])["passed"] is False
+
+
+def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    for word in ("demo", "release", "verify", "evaluate", "mechanisms", "Exit codes", "completion"):
+        assert word in out
+    for command in ("demo", "release", "verify", "evaluate", "mechanisms"):
+        assert run(command, "--help")[0] == 0
+    assert run("--version")[1].startswith("tallytree 0.")
+
+
+def test_the_demo_tells_what_a_person_wants_to_know(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tallytree.nation.generate_nation", lambda: generate_nation(sizes=(1, 12)))
+    code, out, err = run("demo", "--out", "demo")
+    assert (code, err) == (0, "")
+    for phrase in ("epsilon = 1", "Budget and noise", "Checks", "How far off", "Written to demo"):
+        assert phrase in out
+    assert run("demo", "--out", "demo")[0] == 0  # again: an earlier demo is replaced
+    assert run("verify", "demo")[0] == 0
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    assert run("demo", "--out", "precious")[0] == 2
+    assert (tmp_path / "precious" / "file").read_text() == "mine"
+
+
+def test_a_terminated_release_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "counts.csv").write_text(TABLE)
+    # Many sizes, so that the noise takes long enough to be interrupted in the middle.
+    words = ["release", "counts.csv", "--region", "state", "--region", "county", "--sizes", "1:1000000"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tallytree", *words, "--epsilon", "1", "--out", "made"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+    )
+    while not list(tmp_path.glob(".made.*")):  # the folder is made before the noise is drawn
+        assert process.poll() is None
+        os.sched_yield()
+    process.send_signal(signal.SIGTERM)
+    assert process.wait() == cli.TERMINATED
+    assert process.stderr is not None
+    process.stderr.close()
+    assert [p.name for p in tmp_path.iterdir()] == ["counts.csv"]

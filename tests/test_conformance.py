@@ -1,0 +1,102 @@
+"""What every mechanism must do. A mechanism is covered from the moment it is registered."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree.mechanisms.registry import DEFAULT, MECHANISMS
+from tallytree.privacy.neighbours import Bounds, enumerate_additions
+from tallytree.privacy.queries import QUERIES
+from tallytree.verification import verify_counts
+from tests.instances import random_hierarchy
+
+NAMES = tt.list_mechanisms()
+
+
+@pytest.fixture(params=NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def make_counts(seed: int, levels: int, sizes: tuple[int, int], largest: int) -> tt.GroupCounts:
+    rng = np.random.default_rng(seed)
+    hierarchy = random_hierarchy(rng, levels)
+    leaf = rng.integers(0, largest + 1, (len(hierarchy.leaves), sizes[1] - sizes[0] + 1))
+    return tt.GroupCounts(hierarchy, sizes, leaf)
+
+
+def test_names_are_unique_and_the_default_is_one_of_them() -> None:
+    assert len(set(NAMES)) == len(NAMES) == len(MECHANISMS)
+    assert DEFAULT in NAMES
+
+
+@pytest.mark.parametrize("kind", MECHANISMS, ids=lambda kind: str(kind.name))
+def test_a_mechanism_describes_itself(kind: type[tt.Mechanism]) -> None:
+    for fact in ("name", "symbol", "summary", "cost", "reference"):
+        assert getattr(kind, fact).strip()
+    assert kind.__doc__
+    assert kind.query.name in QUERIES
+    assert all(field.kw_only for field in fields(kind))
+
+
+@pytest.mark.parametrize("mechanism", NAMES)
+@given(
+    seed=st.integers(0, 10_000),
+    levels=st.integers(1, 4),
+    low=st.integers(0, 2),
+    width=st.integers(0, 4),
+    largest=st.sampled_from([0, 3, 10**6]),
+    epsilon=st.sampled_from(["0.01", "1", "20"]),
+)
+def test_simulated_counts_meet_all_conditions(
+    mechanism: str, seed: int, levels: int, low: int, width: int, largest: int, epsilon: str
+) -> None:
+    counts = make_counts(seed, levels, (low, low + width), largest)
+    run = tt.simulate(counts, epsilon=epsilon, mechanism=mechanism, seed=seed)
+    for check in verify_counts(run.hierarchy, run.sizes, run.counts, counts.total):
+        assert check.passed, check
+    assert all(array.dtype == np.int64 for array in run.counts)
+
+
+def test_without_noise_the_truth_comes_back(name: str) -> None:
+    counts = make_counts(3, 3, (1, 5), 40)
+    mechanism = tt.mechanism(name)
+    plan = mechanism.plan(counts.hierarchy, sizes=counts.sizes, epsilon=1)
+    solution = mechanism.postprocess(tt.Measurements(plan, plan.answers(counts)), total=counts.total)
+    assert solution.objective == 0
+    for level, found in enumerate(solution.counts):
+        np.testing.assert_array_equal(found, counts.array(level))
+
+
+def test_the_plan_covers_every_neighbour(name: str) -> None:
+    for bounds in (Bounds(), Bounds(max_records=2, max_quantity=2)):
+        base = make_counts(5, 3, (0, 3), 2)
+        counts = tt.GroupCounts(base.hierarchy, base.sizes, base.leaf, bounds=bounds)
+        plan = tt.mechanism(name).plan(counts.hierarchy, sizes=counts.sizes, epsilon="1/7", bounds=bounds)
+        here = plan.answers(counts)
+        for neighbour in enumerate_additions(counts):
+            distances = [np.abs(a - b).sum() for a, b in zip(here, plan.answers(neighbour), strict=True)]
+            loss = sum(int(d) / p.scale for d, p in zip(distances, plan.levels, strict=True))
+            assert loss <= plan.epsilon
+
+
+def test_post_processing_changes_nothing_that_it_is_given(name: str) -> None:
+    counts = make_counts(7, 3, (1, 4), 9)
+    mechanism = tt.mechanism(name)
+    noisy = tt.simulate(counts, epsilon=1, mechanism=name, seed=1).measurements
+    before = [values.copy() for values in noisy.values]
+    first, second = (mechanism.postprocess(noisy, total=counts.total) for _ in range(2))
+    for a, b in zip(before, noisy.values, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(first.counts, second.counts, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_a_release_is_made_and_verified(name: str) -> None:
+    release = tt.release(make_counts(11, 3, (1, 6), 30), epsilon="1", mechanism=name)
+    assert release.verify()
+    assert release.manifest["mechanism"]["name"] == name

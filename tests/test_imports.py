@@ -1,0 +1,94 @@
+"""The one door: what runs after the measuring cannot reach true counts or noise."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tallytree
+
+ROOT = Path(tallytree.__file__).parent
+
+TRUTH_OR_NOISE = {"counts", "count_tables", "tables", "privacy.noise", "measurement", "nation"}
+BOTH = {"measurement"}
+
+# Modules that work from measurements and releases alone.
+AFTER_MEASURING = sorted(
+    {"verification", "releases", "release_tables", "manifest", "statement", "folders"}
+    | {f"postprocess.{p.stem}" for p in (ROOT / "postprocess").glob("*.py")}
+    | {f"mechanisms.{p.stem}" for p in (ROOT / "mechanisms").glob("*.py")}
+    | {f"report.{p.stem}" for p in (ROOT / "report").glob("*.py")}
+)
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def imports_of(path: Path) -> set[str]:
+    """The modules of this package that a file imports to run (not those it only names in types)."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tallytree"):
+            base = node.module.removeprefix("tallytree").removeprefix(".")
+            found |= {base} | {f"{base}.{alias.name}".removeprefix(".") for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {a.name.removeprefix("tallytree.") for a in node.names if "tallytree." in a.name}
+    return found
+
+
+GRAPH = {module_name(path): imports_of(path) for path in ROOT.rglob("*.py")}
+
+
+def reachable(module: str) -> set[str]:
+    seen: set[str] = set()
+    todo = [module]
+    while todo:
+        for target in GRAPH.get(todo.pop(), set()):
+            if target in GRAPH and target not in seen:
+                seen.add(target)
+                todo.append(target)
+    return seen
+
+
+@pytest.mark.parametrize("module", AFTER_MEASURING)
+def test_what_comes_after_measuring_reaches_neither_truth_nor_noise(module: str) -> None:
+    assert module.removesuffix(".__init__") in GRAPH
+    assert not reachable(module.removesuffix(".__init__")) & TRUTH_OR_NOISE
+
+
+def test_only_the_measuring_step_sees_truth_and_noise() -> None:
+    for module, imports in GRAPH.items():
+        draws = {"privacy.noise.ExactNoise", "privacy.noise.SeededNoise", "privacy.noise"} & imports
+        answers = "answers(" in (ROOT / f"{module.replace('.', '/')}.py").read_text() if draws else False
+        assert not answers or module in BOTH, module
+
+
+def test_the_check_itself_sees_what_it_forbids() -> None:
+    assert {"counts", "privacy.noise", "measurement"} <= reachable("pipeline")
+
+
+def test_seeded_noise_is_out_of_reach_of_releases() -> None:
+    for module in ("pipeline", "cli.release", "cli.demo"):
+        assert "privacy.noise.SeededNoise" not in GRAPH[module]
+        assert "measurement.measure_with_seed" not in GRAPH[module]
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, tallytree, tallytree.cli.main; "
+        "print([m for m in ('numba', 'opendp', 'pandas', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,50 @@
+"""The public surface, locked."""
+
+import inspect
+
+import tallytree as tt
+
+
+def parameters(function: object) -> list[str]:
+    assert callable(function)
+    return [name for name in inspect.signature(function).parameters if name != "progress"]
+
+
+def test_public_names() -> None:
+    functions = {"evaluate", "list_mechanisms", "load", "mechanism", "release", "simulate"}
+    data = {"Bounds", "GroupCounts", "Hierarchy", "Measurements", "Plan", "Release", "Simulation", "Solution"}
+    assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
+    for name in tt.__all__:
+        assert getattr(tt, name) is not None
+        assert name in dir(tt)
+    assert not hasattr(tt, "nothing")
+
+
+def test_signatures() -> None:
+    assert parameters(tt.Hierarchy.from_paths) == ["levels", "paths", "unique_names"]
+    assert parameters(tt.GroupCounts)[:3] == ["hierarchy", "sizes", "leaf"]
+    assert parameters(tt.GroupCounts.from_table)[:6] == [
+        "table", "regions", "size", "groups", "sizes", "root",
+    ]  # fmt: skip
+    assert parameters(tt.mechanism("direct-dp").plan)[:4] == ["hierarchy", "sizes", "epsilon", "budget"]
+    assert parameters(tt.mechanism("direct-dp").postprocess) == ["measurements", "total"]
+    assert parameters(tt.Measurements) == ["plan", "values"]
+    assert parameters(tt.release) == ["counts", "epsilon", "mechanism", "budget"]
+    assert parameters(tt.simulate) == ["counts", "epsilon", "mechanism", "seed", "budget"]
+    assert parameters(tt.evaluate) == ["run", "counts"]
+    assert parameters(tt.load) == ["folder"]
+
+
+def test_the_surface_as_the_design_writes_it() -> None:
+    h = tt.Hierarchy.from_paths(levels=["nation", "state"], paths=[("US", "GA"), ("US", "NY")])
+    counts = tt.GroupCounts(h, sizes=(1, 5), leaf=[[2, 0, 1, 0, 0], [1, 1, 1, 0, 0]])
+    m = tt.mechanism("direct-dp")
+    plan = m.plan(h, sizes=(1, 5), epsilon="1", budget=None)
+    noisy = tt.Measurements(plan, plan.answers(counts))
+    sol = m.postprocess(noisy, total=6)
+    assert [level.tolist() for level in sol.counts] == [
+        [[3, 1, 2, 0, 0]],
+        [[2, 0, 1, 0, 0], [1, 1, 1, 0, 0]],
+    ]
+    run = tt.simulate(counts, epsilon="1", mechanism="direct-dp", seed=7)
+    assert tt.evaluate(run, counts).column_names == ["level", "l1", "emd", "violations"]
