@@ -42,7 +42,9 @@ def release(
         counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds
     )
     measurements = measure(plan, counts, noise=ExactNoise(), progress=progress)
+    finish = progress("Making the counts add up", 1)
     solution = method.postprocess(measurements, total=counts.total)
+    finish(1)
     manifest = write_manifest(
         mechanism=method,
         plan=plan,

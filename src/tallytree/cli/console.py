@@ -40,8 +40,8 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
         yield begin
 
 
-def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """A table whose text columns stand left and whose number columns stand right."""
+def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:
+    """A table whose first ``left`` columns are text, on the left; numbers after them, on the right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -49,8 +49,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
-        numeric = bool(rows) and all(_is_number(row[index]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left")
+        table.add_column(column, justify="left" if index < left else "right")
     for row in rows:
         table.add_row(*map(Text, row))  # Text: names in brackets are not markup
     Console().print(table)
@@ -77,6 +76,7 @@ def print_checks(verification: Verification) -> None:
             ]
             for check in verification.checks
         ],
+        left=3,
     )
 
 
@@ -86,12 +86,12 @@ def print_release(release: Release) -> None:
     print_text(release.manifest["privacy"]["statement"])
     print_table(
         "Budget and noise",
-        ["level", "regions", "query", "sensitivity", "epsilon", "noise scale", "groups"],
+        ["level", "query", "regions", "sensitivity", "epsilon", "noise scale", "groups"],
         [
             [
                 level.name,
-                f"{plan.shape(index)[0]:,}",
                 level.query,
+                f"{plan.shape(index)[0]:,}",
                 str(level.sensitivity),
                 str(level.epsilon),
                 str(level.scale),
@@ -99,6 +99,7 @@ def print_release(release: Release) -> None:
             ]
             for index, level in enumerate(plan.levels)
         ],
+        left=2,
     )
     for note in release.manifest["privacy"]["assumed"]:
         print_text(f"Note: {note}")
@@ -114,7 +115,3 @@ def summarize(release: Release, folder: str) -> dict[str, Any]:
         "total": release.total,
         "verification": release.verify().to_dict(),
     }
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").replace(".", "").replace("/", "").replace("-", "").strip(" %").isdecimal()

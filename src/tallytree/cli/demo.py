@@ -65,12 +65,10 @@ def demo(
 
 def _print_sizes(released: list[int], true: list[int], shown: int = 10) -> None:
     """The nation's distribution as bars; the truth beside it, which only a demonstration may show."""
-    most = max(released)
     rows = [
-        [str(i + 1), f"{released[i]:,}", f"{true[i]:,}", "█" * round(WIDTH * released[i] / most)]
+        [str(i + 1), "█" * round(WIDTH * released[i] / max(released)), f"{released[i]:,}", f"{true[i]:,}"]
         for i in range(shown)
     ]
-    rows.append(
-        [f"{shown + 1} to {len(released)}", f"{sum(released[shown:]):,}", f"{sum(true[shown:]):,}", ""]
-    )
-    print_table("Households by size, nation", ["people", "released", "true", ""], rows)
+    rest = slice(shown, None)
+    rows.append([f"{shown + 1} and more", "", f"{sum(released[rest]):,}", f"{sum(true[rest]):,}"])
+    print_table("Households by size, nation", ["people", "", "released", "true"], rows, left=2)

@@ -29,4 +29,4 @@ def mechanisms(as_json: Json = False) -> None:
         ["yes" if fact[c] is True else "no" if fact[c] is False else str(fact[c]) for c in columns]
         for fact in facts
     ]
-    print_table("Mechanisms", columns, rows)
+    print_table("Mechanisms", columns, rows, left=len(columns))
