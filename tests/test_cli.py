@@ -114,6 +114,10 @@ def test_the_demo_tells_what_a_person_wants_to_know(
     (tmp_path / "precious" / "file").write_text("mine")
     assert run("demo", "--out", "precious")[0] == 2
     assert (tmp_path / "precious" / "file").read_text() == "mine"
+    assert run("release", "counts.csv", *FLAGS, "--out", "real")[0] == 0
+    before = (tmp_path / "real" / "release.parquet").read_bytes()
+    assert run("demo", "--out", "real")[0] == 2  # a release that is not a demo is never replaced
+    assert (tmp_path / "real" / "release.parquet").read_bytes() == before
 
 
 def test_a_terminated_release_leaves_nothing_behind(tmp_path: Path) -> None:

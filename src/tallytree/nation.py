@@ -27,6 +27,8 @@ MEAN_OF_LARGE = 7.99
 FACILITIES = 50
 """Dormitories, prisons and the like, between 10 and 1,000 people, as in the paper."""
 
+INVENTED = "The data are invented: nobody needed protection."
+
 SPREAD = 1.4
 """How unequal counties are: the standard deviation of the logarithm of their households."""
 LIKENESS = 400.0
@@ -51,9 +53,7 @@ def generate_nation(seed: int = 2010, *, sizes: tuple[int, int] = (1, 1000)) -> 
     _add(counts, county, large, 1, low, high)
     homes = generator.integers(0, len(households), FACILITIES)
     _add(counts, homes, generator.integers(10, 1001, FACILITIES), 1, low, high)
-    return GroupCounts(
-        make_hierarchy(), sizes, counts, assumptions=["The data are invented: nobody needed protection."]
-    )
+    return GroupCounts(make_hierarchy(), sizes, counts, assumptions=[INVENTED])
 
 
 def make_hierarchy() -> Hierarchy:

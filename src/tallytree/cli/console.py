@@ -55,11 +55,11 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     Console().print(table)
 
 
-def print_text(text: str) -> None:
+def print_text(text: str, *, end: str = "\n") -> None:
     """A paragraph, wrapped to the terminal."""
     from rich.console import Console
 
-    Console(highlight=False).print(text, markup=False)
+    Console(highlight=False).print(text, markup=False, end=end)
 
 
 def print_checks(verification: Verification) -> None:

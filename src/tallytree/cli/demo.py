@@ -27,14 +27,14 @@ def demo(
 ) -> None:
     """Release an invented nation: 51 states, 3,143 counties, 117 million households, 1,000 sizes."""
     from tallytree.evaluation import evaluate
+    from tallytree.folders import new_folder
     from tallytree.nation import generate_nation
     from tallytree.pipeline import release
-    from tallytree.releases import MANIFEST
 
-    with show_progress(quiet=as_json) as progress:
+    with new_folder(out, replace=_is_demo(out)) as stage, show_progress(quiet=as_json) as progress:
         counts = generate_nation()
         made = release(counts, epsilon=epsilon, progress=progress)
-        made.save(out, replace=(out / MANIFEST).is_file())
+        made.write_into(stage)
     errors = evaluate(made, counts).to_pylist()
     if as_json:
         print_json({**summarize(made, str(out)), "errors": errors})
@@ -61,6 +61,20 @@ def demo(
     _print_sizes(made.counts[0][0].tolist(), counts.array(0)[0].tolist())
     print_text(f"Written to {out}: release.parquet, measurements.parquet, manifest.json.")
     print_text(f"Check it with: tallytree verify {out}")
+
+
+def _is_demo(folder: Path) -> bool:
+    """Whether a folder is the release of an earlier demo, the only thing that a demo replaces."""
+    from tallytree.errors import FolderError
+    from tallytree.manifest import parse_manifest
+    from tallytree.nation import INVENTED
+    from tallytree.releases import MANIFEST
+
+    try:
+        manifest = parse_manifest((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, FolderError):
+        return False
+    return manifest["privacy"].get("assumed") == [INVENTED]
 
 
 def _print_sizes(released: list[int], true: list[int], shown: int = 10) -> None:

@@ -1,6 +1,6 @@
 """``tallytree mechanisms``."""
 
-from tallytree.cli.console import Json, print_json, print_table
+from tallytree.cli.console import Json, print_json, print_text
 
 
 def mechanisms(as_json: Json = False) -> None:
@@ -24,9 +24,10 @@ def mechanisms(as_json: Json = False) -> None:
     if as_json:
         print_json(facts)
         return
-    columns = ["name", "symbol", "summary", "exact", "consistent", "cost", "reference"]
-    rows = [
-        ["yes" if fact[c] is True else "no" if fact[c] is False else str(fact[c]) for c in columns]
-        for fact in facts
-    ]
-    print_table("Mechanisms", columns, rows, left=len(columns))
+    for fact in facts:
+        print_text(f"{fact['name']}  ({fact['symbol']}){'  default' if fact['default'] else ''}")
+        print_text(f"  {fact['summary']}")
+        print_text(f"  {'exact' if fact['exact'] else 'not exact'}, ", end="")
+        print_text("consistent" if fact["consistent"] else "not consistent: cannot make a release")
+        print_text(f"  cost: {fact['cost']}")
+        print_text(f"  see: {fact['reference']}")
