@@ -36,6 +36,7 @@ def main() -> None:
     if out is None:
         print(write_results(report, plot=None), end="")
         return
+    out.parent.mkdir(parents=True, exist_ok=True)
     picture = out.with_name("scaling.svg")
     picture.write_text(draw_results(report), encoding="utf-8")
     out.write_text(write_results(report, plot=picture.name), encoding="utf-8")

@@ -1,7 +1,6 @@
 """What is solved: noisy measurements of the invented nation, the same for everyone who asks."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import tallytree as tt
 from tallytree.measurement import measure_with_seed
@@ -42,12 +41,7 @@ class Instance:
 
 def make_instance(sizes: int, epsilon: str) -> Instance:
     """The nation's counts at the first ``sizes`` sizes with seeded noise, epsilon split evenly."""
-    counts = _nation(sizes)
+    counts = generate_nation(sizes=(1, sizes))
     plan = tt.mechanism("direct-dp").plan(counts.hierarchy, sizes=counts.sizes, epsilon=epsilon)
     measurements = measure_with_seed(plan, counts, noise=SeededNoise(SEED))
     return Instance(measurements, counts.total)
-
-
-@lru_cache(maxsize=1)
-def _nation(sizes: int) -> tt.GroupCounts:
-    return generate_nation(sizes=(1, sizes))

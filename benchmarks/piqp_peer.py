@@ -66,7 +66,7 @@ class PiqpRun:
     form: str
     contest: Contest
     setup_seconds: float
-    """How much of its time was set-up, in its last call."""
+    """How much of its best time was set-up."""
     solved: bool
     status: str
     iterations: int

@@ -74,7 +74,7 @@ def _is_demo(folder: Path) -> bool:
         manifest = parse_manifest((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, FolderError):
         return False
-    return manifest["privacy"].get("assumed") == [INVENTED]
+    return bool(manifest["privacy"].get("assumed") == [INVENTED])
 
 
 def _print_sizes(released: list[int], true: list[int], shown: int = 10) -> None:
