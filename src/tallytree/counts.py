@@ -180,8 +180,9 @@ def _check_leaf(leaf: npt.ArrayLike, shape: tuple[int, int]) -> Ints:
         raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     if (array < 0).any():
         raise CountsError(f"{int((array < 0).sum())} of the counts are negative.")
-    # Bounded one by one first, so that the sum cannot overflow.
-    if (array > MAX_GROUPS).any() or int(array.sum()) > MAX_GROUPS:
+    # Bounded roughly first, so that the exact sum cannot overflow.
+    rough = float(array.sum(dtype=np.float64))
+    if (array > MAX_GROUPS).any() or rough > 2 * MAX_GROUPS or int(array.sum()) > MAX_GROUPS:
         raise CountsError(f"There are more than {MAX_GROUPS} groups.")
     array.flags.writeable = False
     return array

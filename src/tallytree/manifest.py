@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
@@ -14,6 +13,7 @@ from tallytree.errors import FolderError, InputError
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.budget import parse_exact
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.sizes import check_sizes
@@ -92,9 +92,7 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
             LevelPlan(
                 str(level["name"]),
                 str(level["query"]),
-                Fraction(level["sensitivity"]),
-                Fraction(level["epsilon"]),
-                Fraction(level["scale"]),
+                *(parse_exact(level[name], name) for name in ("sensitivity", "epsilon", "scale")),
             )
             for level in privacy["levels"]
         )
@@ -119,7 +117,7 @@ def parse_manifest(text: str) -> Manifest:
             raise TypeError
         if not all(isinstance(name, str) for name in levels):
             raise TypeError
-        Fraction(manifest["privacy"]["epsilon"])
+        parse_exact(manifest["privacy"]["epsilon"], "epsilon")
         check_sizes(data["sizes"])
         dict(manifest["files"])
     except FolderError:
