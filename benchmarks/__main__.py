@@ -55,11 +55,11 @@ def measure(settings: Settings, *, quick: bool) -> Report:
             return None
         return outcome
 
-    scaling = []
-    for sizes in settings.scaling_sizes:
-        _tell(f"direct-dp, {sizes} sizes")
-        epsilons = settings.scaling_epsilons
-        scaling += measure_scaling(sizes, epsilons, repeats=settings.scaling_repeats)
+    machine = describe_machine()  # first: the load is then not our own
+    _tell("direct-dp, all sizes")
+    scaling = measure_scaling(
+        settings.scaling_sizes, settings.scaling_epsilons, repeats=settings.scaling_repeats
+    )
 
     memory_job = partial(measure_memory, settings.largest, settings.scaling_epsilons[0])
     memory = attempt(f"memory of direct-dp, {settings.largest} sizes", memory_job)
@@ -81,7 +81,7 @@ def measure(settings: Settings, *, quick: bool) -> Report:
 
     return Report(
         day=date.today(),
-        machine=describe_machine(),
+        machine=machine,
         quick=quick,
         rounds=settings.rounds,
         repeats=settings.scaling_repeats,

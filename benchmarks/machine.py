@@ -16,6 +16,7 @@ def describe_machine() -> dict[str, str]:
     return {
         "Processor": _processor(),
         "Processors for this run": str(count_processors()),
+        "Load average at the start": f"{os.getloadavg()[0]:.1f}, over a minute",
         "Memory": f"{pages * page / 2**30:.0f} GB",
         "System": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),

@@ -83,9 +83,9 @@ def _write_scaling(report: Report, plot: str | None) -> str:
     picture = f"\n\n![Time against cells, both logarithmic]({plot})" if plot else ""
     return f"""## Growth, and epsilon
 
-The best of {report.repeats} calls each; the epsilons took turns. The growth exponent is the least-squares
-slope of log time on log cells: 1 is linear, and a fixed cost per call makes it smaller. *Exchanges* are
-the single moves from the rounded relaxation to the optimum, in the order of the epsilons.
+The best of {report.repeats} calls each; all sizes and epsilons took turns. The growth exponent is the
+least-squares slope of log time on log cells: 1 is linear, and a fixed cost per call makes it smaller.
+*Exchanges* are the single moves from the rounded relaxation to the optimum, in the order of the epsilons.
 
 {_table(header, rows)}{picture}"""
 
@@ -128,7 +128,7 @@ def _write_piqp(report: Report) -> str:
     ]
     header = (
         "sizes", "epsilon", "form", "status", "iterations", "PIQP s", "of it set-up s",
-        "processors", "PIQP peak MB", "direct-dp s", "ratio", "ratio, one processor",
+        "processors", "process peak MB", "direct-dp s", "ratio", "ratio, one processor",
     )  # fmt: skip
     quality = [
         (
@@ -151,7 +151,8 @@ def _write_piqp(report: Report) -> str:
 PIQP (`piqp.SparseSolver`) solves the relaxed model: a variable for every region and size, a diagonal
 quadratic term, an equation for every parent and size and one for the total, and x >= 0. Rounding its
 answer to whole numbers that add up is not part of its time, nor is writing the matrices: set-up and
-solve are. Its settings are its defaults ({report.piqp_tolerances}).
+solve are. Its settings are its defaults:
+{report.piqp_tolerances}.
 
 The model is given to it in two forms. *As written*, in the counts x, the linear term makes the optimal
 value huge, and the relative tolerances let PIQP stop early. *Centred*, in the differences from the noisy
@@ -185,15 +186,16 @@ def _write_tables(report: Report) -> str:
         for run in report.tables
     ]
     header = (
-        "epsilon", "sizes", "cells", "entries per cell", "tables s", "tables peak MB", "direct-dp s",
+        "epsilon", "sizes", "cells", "entries per cell", "tables s", "process peak MB", "direct-dp s",
         "ratio", "ratio, one processor", "objective of the tables", "of direct-dp",
     )  # fmt: skip
-    limited = "" if report.quick else " The sizes are the most that their limit on entries allows."
+    limited = "" if report.quick else " The sizes below are the most that the limit on entries allows."
     return f"""## Against the paper's cost tables
 
 `direct-dp` with `solver="tables"` is the paper's dynamic programme. Its tables grow with the square of
-1 / epsilon, so it can do only a few sizes of the whole hierarchy.{limited} So few cells that the fixed
-costs of a call weigh on `direct-dp`. The two sides took turns as above.
+1 / epsilon.{limited}
+Where these are few, so are the cells, and the fixed costs of a call weigh on `direct-dp`. The two sides
+took turns as above.
 
 {_table(header, rows)}"""
 

@@ -19,21 +19,24 @@ class Scaling:
     """From the rounded relaxation to the optimum."""
 
 
-def measure_scaling(sizes: int, epsilons: Sequence[str], *, repeats: int) -> list[Scaling]:
-    """Whole post-processing at each epsilon, which take turns so that a busy moment hits all alike."""
-    instances = {epsilon: make_instance(sizes, epsilon) for epsilon in epsilons}
-    for instance in instances.values():  # warm: compiled, and right
-        instance.check(instance.solve())
-    timings: dict[str, list[Timing]] = {epsilon: [] for epsilon in epsilons}
+def measure_scaling(sizes: Sequence[int], epsilons: Sequence[str], *, repeats: int) -> list[Scaling]:
+    """Whole post-processing at each number of sizes and each epsilon.
+
+    All take turns, so that a busy while of the machine does not fall on a few of them alone.
+    """
+    instances = {(n, epsilon): make_instance(n, epsilon) for n in sizes for epsilon in epsilons}
+    timings: dict[tuple[int, str], list[Timing]] = {which: [] for which in instances}
     exchanges = {}
+    for which, instance in instances.items():  # warm: compiled, and right
+        solution = instance.solve()
+        instance.check(solution)
+        exchanges[which] = solution.effort["exchanges"]
     for _ in range(repeats):
-        for epsilon, instance in instances.items():
-            timing, solution = time_call(instance.solve)
-            timings[epsilon].append(timing)
-            exchanges[epsilon] = solution.effort["exchanges"]
+        for which, instance in instances.items():
+            timings[which].append(time_call(instance.solve)[0])
     return [
-        Scaling(sizes, epsilon, instances[epsilon].cells, best(timings[epsilon]), exchanges[epsilon])
-        for epsilon in epsilons
+        Scaling(*which, instance.cells, best(timings[which]), exchanges[which])
+        for which, instance in instances.items()
     ]
 
 

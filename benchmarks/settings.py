@@ -26,7 +26,7 @@ class Settings:
 FULL = Settings(
     scaling_sizes=(100, 200, 300, 600, 1000),
     scaling_epsilons=("0.1", "0.5", "1"),
-    scaling_repeats=9,
+    scaling_repeats=20,
     peer_epsilons=("0.1", "1"),
     piqp_sizes=(100, 300, 1000),
     most_table_sizes=None,

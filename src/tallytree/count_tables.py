@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tallytree.counts import BOUNDS_NOT_CHECKED, GroupCounts, whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy, Path
+from tallytree.limits import MAX_CELLS
 from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.tables import Table, read_columns
@@ -36,8 +37,11 @@ def read_counts(
     bounds: Bounds,
 ) -> GroupCounts:
     """See :meth:`GroupCounts.from_table`."""
-    columns = [*_check_names(regions), size, groups]
-    data = read_columns(table, columns, text=list(regions))
+    _check_names(regions, size, groups)
+    _check_root(root, root_level)
+    if hierarchy is not None and not isinstance(hierarchy, Hierarchy):
+        raise CountsError("The hierarchy must be a tallytree.Hierarchy.")
+    data = read_columns(table, [*regions, size, groups], text=list(regions))
     if data.num_rows == 0:
         raise CountsError("The table has no rows.")
     row_size = _read_numbers(data[size], size)
@@ -45,7 +49,7 @@ def read_counts(
     _refuse(row_groups < 0, f"column {show(groups)} is negative")
     assumptions = [BOUNDS_NOT_CHECKED.format(m=bounds.max_records, z=bounds.max_quantity)]
     if sizes is None:
-        sizes = (int(row_size.min()), int(row_size.max()))
+        sizes = _find_sizes(row_size, size)
         assumptions.append(SIZES_FROM_DATA)
     low, high = check_sizes(sizes)
     _refuse((row_size < low) | (row_size > high), f"column {show(size)} is not from {low} to {high}")
@@ -57,6 +61,8 @@ def read_counts(
         assumptions.append(REGIONS_FROM_DATA)
     row_leaf = _find_leaves(row_path, paths, hierarchy)
     cells = count_sizes((low, high))
+    if len(hierarchy.leaves) * cells > MAX_CELLS:
+        raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     place = row_leaf * cells + (row_size - low)
     _refuse_repeats(place)
     leaf = np.zeros(len(hierarchy.leaves) * cells, dtype=np.int64)
@@ -66,10 +72,33 @@ def read_counts(
     )
 
 
-def _check_names(regions: Sequence[str]) -> list[str]:
-    if isinstance(regions, str) or not all(isinstance(name, str) for name in regions):
+def _check_names(regions: Sequence[str], size: str, groups: str) -> None:
+    if not isinstance(regions, (list, tuple)) or not all(isinstance(name, str) for name in regions):
         raise CountsError("The region columns must be a list of names, such as ['state', 'county'].")
-    return list(regions)
+    if not isinstance(size, str) or not isinstance(groups, str):
+        raise CountsError("The columns of sizes and of groups must be given by their names.")
+    columns = [*regions, size, groups]
+    for name in columns:
+        if columns.count(name) > 1:
+            raise CountsError(f"The column {show(name)} is named for two purposes.")
+
+
+def _check_root(root: str, root_level: str) -> None:
+    for what, name in (("root", root), ("root's level", root_level)):
+        if not isinstance(name, str) or not name.strip():
+            raise CountsError(f"The {what} must have a name.")
+
+
+def _find_sizes(row_size: Ints, column: str) -> Sizes:
+    """The range of the sizes in the data; what is wrong with it is said without showing it."""
+    _refuse(row_size < 0, f"column {show(column)} is negative")
+    sizes = (int(row_size.min()), int(row_size.max()))
+    try:
+        return check_sizes(sizes)
+    except CountsError:
+        raise CountsError(
+            f"The sizes in column {show(column)} spread too far: give their public range."
+        ) from None
 
 
 def _read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
@@ -112,9 +141,14 @@ def _encode(column: pa.ChunkedArray[Any], name: str) -> tuple[Ints, list[str]]:
     textual = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (textual or pa.types.is_integer(kind) or pa.types.is_null(kind)):
         raise CountsError(f"Column {show(name)} holds {kind}; region names must be text (or whole numbers).")
-    encoded = pc.cast(column, pa.large_string()).combine_chunks().dictionary_encode()
+    whole = column.combine_chunks()
+    plain = whole.dictionary_decode() if isinstance(whole, pa.DictionaryArray) else whole
+    encoded = pc.cast(plain, pa.large_string()).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    names = [str(text) for text in encoded.dictionary.to_pylist()]
+    try:
+        names = [str(text) for text in encoded.dictionary.to_pylist()]
+    except UnicodeDecodeError:
+        raise CountsError(f"Column {show(name)} holds text that is not UTF-8.") from None
     empty = [i for i, text in enumerate(names) if not text.strip()]
     _refuse(np.isin(codes, empty), f"column {show(name)} holds an empty name")
     return codes, names

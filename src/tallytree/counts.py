@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.tables import Table
 
@@ -47,7 +47,9 @@ class GroupCounts:
             raise CountsError("The hierarchy must be a tallytree.Hierarchy.")
         self._hierarchy = hierarchy
         self._sizes = check_sizes(sizes)
-        self._bounds = bounds or Bounds()
+        self._bounds = check_bounds(bounds)
+        if len(hierarchy.leaves) * count_sizes(self._sizes) > MAX_CELLS:
+            raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
         self._leaf = _check_leaf(leaf, (len(hierarchy.leaves), count_sizes(self._sizes)))
         if assumptions is None:
             assumptions = [BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)]
@@ -81,7 +83,7 @@ class GroupCounts:
 
         return read_counts(
             table, regions=regions, size=size, groups=groups, sizes=sizes, root=root,
-            root_level=root_level, hierarchy=hierarchy, bounds=bounds or Bounds(),
+            root_level=root_level, hierarchy=hierarchy, bounds=check_bounds(bounds),
         )  # fmt: skip
 
     @property
@@ -156,11 +158,14 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
             raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
         return array.astype(np.int64)
     if array.dtype.kind == "O":
-        if all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in array.flat):
-            raise CountsError(f"{what} go beyond 64-bit integers.")
-        raise CountsError(f"{what} must be whole numbers.")
+        if not all(isinstance(value, int) and not isinstance(value, bool) for value in array.flat):
+            raise CountsError(f"{what} must be whole numbers.")
+        if any(abs(value) > MAX_GROUPS for value in array.flat):
+            raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
+        return array.astype(np.int64)
     if array.dtype.kind != "f":
         raise CountsError(f"{what} must be whole numbers.")
+    array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise CountsError(f"{what} hold {int((~np.isfinite(array)).sum())} NaN or infinite values.")
     if (array != np.floor(array)).any():
@@ -176,8 +181,6 @@ def _check_leaf(leaf: npt.ArrayLike, shape: tuple[int, int]) -> Ints:
         raise CountsError(
             f"The counts have the shape {array.shape}; {shape[0]} leaves x {shape[1]} sizes are expected."
         )
-    if array.size > MAX_CELLS:
-        raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     if (array < 0).any():
         raise CountsError(f"{int((array < 0).sum())} of the counts are negative.")
     # Bounded roughly first, so that the exact sum cannot overflow.

@@ -15,6 +15,7 @@ columns, row numbers and how many there are, but not what is in them.
 """
 
 import difflib
+import os
 from collections.abc import Iterable
 
 
@@ -54,15 +55,36 @@ class CheckError(TallytreeError):
     """A result failed its own check, so it is withheld. This is a bug: please report it."""
 
 
-def name_choices(wrong: str, choices: Iterable[str]) -> str:
+def name_choices(wrong: object, choices: Iterable[str]) -> str:
     """The end of a message about an unknown name: what was perhaps meant, and what there is."""
     known = list(choices)
-    close = difflib.get_close_matches(wrong, known, n=1)
-    meant = f"did you mean {show(close[0])}? " if close else ""
-    return f"{meant}There is: {', '.join(show(name) for name in known[:20])}."
+    close = difflib.get_close_matches(str(wrong)[:200], known, n=1)
+    listed = ", ".join(show(name, most=40) for name in known[:20])
+    if len(listed) > MOST_LISTED or len(known) > 20:
+        listed = listed[:MOST_LISTED].rpartition(",")[0] + f" and more, {len(known)} in all"
+    meant = f"did you mean {show(close[0])}? There is" if close else "there is"
+    return f"{meant} {listed or 'none'}."
 
 
-def show(text: object, most: int = 60) -> str:
-    """A public name in quotes, on one line and not too long, whatever it holds."""
-    quoted = repr(text)
+MOST_LISTED = 160
+
+
+def show(name: object, most: int = 60) -> str:
+    """A public name or path in quotes, on one line and not too long, whatever it holds."""
+    text = name if isinstance(name, (str, tuple)) else str(name)
+    quoted = ascii(text) if _is_odd(text) else repr(text)
     return quoted if len(quoted) <= most else quoted[: most - 4] + "...'"
+
+
+def describe(error: OSError) -> str:
+    """What the system says, without what it was about: libraries add paths and more to it."""
+    return os.strerror(error.errno) if error.errno else "Input/output error"
+
+
+def _is_odd(text: object) -> bool:
+    """Whether a text cannot be written as UTF-8, as file names and hostile input may be."""
+    try:
+        str(text).encode()
+    except UnicodeEncodeError:
+        return True
+    return False

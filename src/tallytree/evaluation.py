@@ -65,6 +65,8 @@ def simulate(
     progress: Progress = no_progress,
 ) -> Simulation:
     """Run a mechanism with noise drawn from ``seed``. Not private: for data that is not sensitive."""
+    if not isinstance(counts, GroupCounts):
+        raise CountsError("A simulation is made from GroupCounts.")
     method = find_mechanism(mechanism)
     noise = SeededNoise(seed)
     plan = method.plan(
@@ -82,6 +84,8 @@ def evaluate(run: Simulation | Release, counts: GroupCounts) -> pa.Table:
     level's regions of the sum of |c^ - c| over sizes (how far groups were moved along the sizes);
     ``violations`` are the regions and sizes whose subregions do not add up to them.
     """
+    if not isinstance(run, (Simulation, Release)) or not isinstance(counts, GroupCounts):
+        raise CountsError("A Simulation or a Release is compared with GroupCounts.")
     if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
         raise CountsError("The counts to compare with are on other regions or sizes than the run.")
     rows: dict[str, list[str | int | float]] = {"level": [], "l1": [], "emd": [], "violations": []}

@@ -5,10 +5,10 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tallytree.errors import FolderError
+from tallytree.errors import FolderError, describe, show
 
 
 @contextmanager
@@ -19,21 +19,36 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     runs, so that a place that cannot be written to is found out before any work is done. With
     ``replace`` an earlier folder at ``target`` is exchanged for the new one.
     """
-    target = target.absolute()
-    if os.path.lexists(target) and not (replace and target.is_dir() and not target.is_symlink()):
-        raise FolderError(f"{target} exists already: choose another place for the release.")
+    target, shown = target.absolute(), show(target, most=150)
+    if _exists(target) and not (replace and target.is_dir() and not target.is_symlink()):
+        raise FolderError(f"{shown} exists already: choose another place for the release.")
+    parents = [parent for parent in target.parents if not parent.exists()]
+    stage = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         stage = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
-    except OSError as error:
-        raise FolderError(f"{target} cannot be made: {error.strerror or 'input/output error'}.") from None
-    try:
         yield stage
         _put_in_place(stage, target)
+        parents = []
     except OSError as error:
-        raise FolderError(f"{target} cannot be written: {error.strerror or 'input/output error'}.") from None
+        raise FolderError(f"{shown} cannot be written: {describe(error)}.") from None
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        if stage is not None:
+            shutil.rmtree(stage, ignore_errors=True)
+        for parent in parents:  # only what was made here, and only while it is empty
+            with suppress(OSError):
+                parent.rmdir()
+
+
+def _exists(target: Path) -> bool:
+    try:
+        target.lstat()
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        why = describe(error) if isinstance(error, OSError) else "no file can have such a name"
+        raise FolderError(f"{show(target, most=150)} cannot be written: {why}.") from None
+    return True
 
 
 def _put_in_place(stage: Path, target: Path) -> None:

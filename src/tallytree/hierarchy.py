@@ -50,6 +50,8 @@ class Hierarchy:
         and a name below two parents is refused.
         """
         names = _check_levels(levels)
+        if isinstance(paths, str) or not isinstance(paths, Iterable):
+            raise HierarchyError("The paths must be a list of paths, one for each leaf region.")
         leaves = tuple(_check_path(path, names) for path in paths)
         if not leaves:
             raise HierarchyError("A hierarchy needs at least one region, and no paths were given.")
@@ -120,9 +122,11 @@ class Hierarchy:
             if level not in self._levels:
                 raise HierarchyError(f"There is no level {show(level)}: {name_choices(level, self._levels)}")
             return self._levels.index(level)
+        if isinstance(level, bool) or not isinstance(level, (int, np.integer)):
+            raise HierarchyError("A level is given by its name or its number, counted from the root.")
         if not -len(self._levels) <= level < len(self._levels):
             raise HierarchyError(f"There is no level {level}: there are {len(self._levels)}.")
-        return level % len(self._levels)
+        return int(level) % len(self._levels)
 
     @cached_property
     def leaf_places(self) -> tuple[Ints, Ints]:
@@ -160,9 +164,7 @@ def _frozen(values: Sequence[int]) -> Ints:
 
 
 def _check_levels(levels: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(levels, str) or not all(isinstance(name, str) for name in levels):
-        raise HierarchyError("The levels must be a list of names, root first.")
-    names = tuple(levels)
+    names = _check_names(levels, "The levels must be a list of names (text), root first.")
     if not names:
         raise HierarchyError("A hierarchy needs at least one level.")
     for name in names:
@@ -173,10 +175,22 @@ def _check_levels(levels: Sequence[str]) -> tuple[str, ...]:
     return names
 
 
+def _check_names(given: Sequence[str], rule: str) -> tuple[str, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise HierarchyError(rule)
+    names = tuple(given)
+    for name in names:
+        if not isinstance(name, str):
+            raise HierarchyError(rule)
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise HierarchyError("A name is not valid text: it cannot be written as UTF-8.") from None
+    return names
+
+
 def _check_path(path: Sequence[str], levels: tuple[str, ...]) -> Path:
-    if isinstance(path, str) or not all(isinstance(name, str) for name in path):
-        raise HierarchyError("A path must be a sequence of names (text), from the root down.")
-    names = tuple(path)
+    names = _check_names(path, "A path must be a sequence of names (text), from the root down.")
     if not names:
         raise HierarchyError("A path is empty: it must name at least the root.")
     if len(names) > len(levels):

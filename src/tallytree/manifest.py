@@ -119,7 +119,8 @@ def parse_manifest(text: str) -> Manifest:
             raise TypeError
         parse_exact(manifest["privacy"]["epsilon"], "epsilon")
         check_sizes(data["sizes"])
-        dict(manifest["files"])
+        if not isinstance(manifest["files"], dict):
+            raise TypeError
     except FolderError:
         raise
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, InputError):

@@ -78,7 +78,10 @@ def read_values(table: pa.Table, hierarchy: Hierarchy, sizes: Sizes, *, value: s
     arrays = []
     for index, name in enumerate(hierarchy.levels):
         rows = np.flatnonzero(levels == name)
-        place = _find_regions(table.take(rows), hierarchy, index)
+        here = table.take(rows)
+        if any(here[below].null_count < len(rows) for below in hierarchy.levels[index + 1 :]):
+            raise FolderError("A row names a region below its own level.")
+        place = _find_regions(here, hierarchy, index)
         array = np.zeros((len(hierarchy.regions(index)), cells), dtype=np.int64)
         np.add.at(array, (place, size[rows]), values[rows])
         arrays.append(array)

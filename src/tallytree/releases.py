@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from tallytree.errors import FolderError
+from tallytree.errors import FolderError, describe, show
 from tallytree.folders import hash_file, new_folder
 from tallytree.hierarchy import Hierarchy
 from tallytree.manifest import Manifest, parse_manifest, read_plan
@@ -75,7 +75,7 @@ class Release:
 
     def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the release to a new folder, which appears complete or not at all."""
-        with new_folder(Path(folder), replace=replace) as stage:
+        with new_folder(_as_path(folder), replace=replace) as stage:
             self.write_into(stage)
 
     def write_into(self, folder: Path) -> None:
@@ -97,34 +97,46 @@ class Release:
 
 def load(folder: str | os.PathLike[str]) -> Release:
     """Read a release from its folder. ``verify()`` of the result says whether it is intact."""
-    path = Path(folder)
-    if not path.is_dir():
-        raise FolderError(f"There is no release folder {path}.")
+    path = _as_path(folder)
+    shown = show(path, most=150)
     try:
-        manifest = parse_manifest((path / MANIFEST).read_text(encoding="utf-8"))
-        sizes = check_sizes(manifest["data"]["sizes"])
-        levels = manifest["data"]["levels"]
-        measured = _read_parquet(path / MEASUREMENTS, levels, "measured")
-        hierarchy = read_regions(measured, levels, sizes)
-        plan = read_plan(manifest, hierarchy)
-        values = read_values(measured, hierarchy, sizes, value="measured")
-        released = _read_parquet(path / RELEASE, levels, "groups")
-        counts = read_values(released, hierarchy, sizes, value="groups")
+        if not path.is_dir():
+            raise FolderError(f"There is no release folder {shown}.")
+        return _read_folder(path)
+    except FolderError:
+        raise
     except FileNotFoundError as error:
-        raise FolderError(
-            f"{path} is not a release folder: {Path(error.filename).name} is missing."
-        ) from None
-    except UnicodeDecodeError:
-        raise FolderError(f"{path / MANIFEST} is not text.") from None
+        raise FolderError(f"{shown} is not a release: {Path(error.filename).name} is missing.") from None
+    except UnicodeError:
+        raise FolderError(f"{shown} is damaged: it holds text that is not UTF-8.") from None
     except OSError as error:
-        raise FolderError(f"{path} cannot be read: {error.strerror or 'input/output error'}.") from None
+        raise FolderError(f"{shown} cannot be read: {describe(error)}.") from None
+    except ValueError:  # an InputError of any part, or a path that no system has
+        raise FolderError(f"{shown} is damaged: its parts do not fit together.") from None
+
+
+def _read_folder(path: Path) -> Release:
+    manifest = parse_manifest((path / MANIFEST).read_text(encoding="utf-8"))
+    sizes = check_sizes(manifest["data"]["sizes"])
+    levels = manifest["data"]["levels"]
+    measured = _read_parquet(path / MEASUREMENTS, levels, "measured")
+    hierarchy = read_regions(measured, levels, sizes)
+    plan = read_plan(manifest, hierarchy)
+    values = read_values(measured, hierarchy, sizes, value="measured")
+    released = _read_parquet(path / RELEASE, levels, "groups")
     return Release(
         measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
-        counts=counts,
+        counts=read_values(released, hierarchy, sizes, value="groups"),
         total=manifest["data"]["total"],
         manifest=manifest,
         file_checks=(_check_files(path, manifest["files"]),),
     )
+
+
+def _as_path(folder: object) -> Path:
+    if not isinstance(folder, (str, os.PathLike)):
+        raise FolderError("A release folder must be given by its path.")
+    return Path(folder)
 
 
 def _check_files(folder: Path, hashes: dict[str, str]) -> Check:
@@ -142,10 +154,12 @@ def _read_parquet(path: Path, levels: Sequence[str], value: str) -> pa.Table:
         [(name, pa.string()) for name in (*levels, "level")]
         + [(name, pa.int64()) for name in ("size", value)]
     )
-    if not path.exists():
-        raise FileNotFoundError(2, "No such file", str(path))
     try:
-        table = pa_parquet.read_table(path)
-        return table.select(schema.names).cast(schema)
+        with path.open("rb") as file:
+            table = pa_parquet.read_table(file).select(schema.names).cast(schema)
+        table.validate(full=True)
     except (KeyError, ValueError, pa.ArrowException):
-        raise FolderError(f"{path} is damaged: it does not have the columns of a release.") from None
+        raise FolderError(f"{path.name} is damaged: it does not have the columns of a release.") from None
+    if any(table[name].null_count for name in ("level", "size", value)):
+        raise FolderError(f"{path.name} is damaged: values are missing in it.")
+    return table

@@ -10,21 +10,28 @@ Sizes = tuple[int, int]
 """The least and the largest size, both included; a larger group counts at the largest."""
 
 MOST_SIZES = 2**20
+LARGEST = 2**31
 
 
 def check_sizes(sizes: object) -> Sizes:
     """``sizes`` as a pair of whole numbers, 0 <= low <= high."""
     try:
-        low, high = map(operator.index, cast(Iterable[SupportsIndex], sizes))
+        low, high = map(_whole, cast(Iterable[SupportsIndex], sizes))
     except (TypeError, ValueError):
         raise CountsError(
             "The sizes must be a pair of whole numbers (low, high), both included, such as (1, 20)."
         ) from None
-    if not 0 <= low <= high:
-        raise CountsError(f"The sizes {low} to {high} are not a range: 0 <= low <= high must hold.")
+    if not 0 <= low <= high <= LARGEST:
+        raise CountsError(f"The sizes are not a range: 0 <= low <= high <= {LARGEST} must hold.")
     if high - low >= MOST_SIZES:
         raise CountsError(f"The sizes {low} to {high} are {high - low + 1}, more than {MOST_SIZES}.")
     return low, high
+
+
+def _whole(value: SupportsIndex) -> int:
+    if isinstance(value, bool):
+        raise TypeError
+    return operator.index(value)
 
 
 def count_sizes(sizes: Sizes) -> int:

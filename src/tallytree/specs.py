@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tallytree.counts import GroupCounts
-from tallytree.errors import SpecError, name_choices, show
+from tallytree.errors import SpecError, describe, name_choices, show
 from tallytree.mechanisms.registry import DEFAULT
 from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes, check_sizes
@@ -77,11 +77,11 @@ def read_spec(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             values = tomllib.load(file, parse_float=Decimal)
     except FileNotFoundError:
-        raise SpecError(f"There is no file {path}.") from None
+        raise SpecError(f"There is no file {show(path, most=150)}.") from None
     except OSError as error:
-        raise SpecError(f"The file {path} cannot be read: {error.strerror}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
-        raise SpecError(f"The file {path} is not valid TOML.") from None
+        raise SpecError(f"The file {show(path, most=150)} cannot be read: {describe(error)}.") from None
+    except (ValueError, RecursionError):
+        raise SpecError(f"The file {show(path, most=150)} is not valid TOML.") from None
     for name in PATHS:
         if isinstance(values.get(name), str):
             values[name] = str(path.parent / values[name])

@@ -9,12 +9,13 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from tallytree.errors import CountsError, name_choices, show
+from tallytree.errors import CountsError, describe, name_choices, show
 
 Table = Any
 """A pyarrow, pandas or Polars table, a DuckDB relation, an Ibis table, or a path."""
 
 CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+PARQUET_ENDINGS = (".parquet", ".pq")
 
 
 def read_columns(source: Table, names: Sequence[str], *, text: Sequence[str]) -> pa.Table:
@@ -23,39 +24,45 @@ def read_columns(source: Table, names: Sequence[str], *, text: Sequence[str]) ->
         return _read_file(Path(source), names, text)
     try:
         table = pa.table(source)
-    except (TypeError, ValueError, pa.ArrowException):
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
+        # Arrow's own message may quote the data.
         raise CountsError(
-            f"A {type(source).__name__} is not a table: give a pandas, Polars or Arrow table, or the "
-            "path of a CSV or Parquet file."
+            f"A {type(source).__name__} cannot be read as a table: give a pandas, Polars or Arrow table "
+            "whose columns have one type each, or the path of a CSV or Parquet file."
         ) from None
-    _check_columns(table.column_names, names)
-    return table.select(list(names))
+    return _select(table, names)
 
 
 def _read_file(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Table:
-    if path.is_dir():
-        raise CountsError(f"{path} is a folder; give the path of a CSV or Parquet file.")
+    shown = show(path, most=150)
     try:
+        if path.is_dir():
+            raise CountsError(f"{shown} is a folder; give the path of a CSV or Parquet file.")
         if path.name.lower().endswith(CSV_ENDINGS):
-            return _read_csv(path, names, text)
-        if path.suffix.lower() in (".parquet", ".pq"):
-            _check_columns(pa_parquet.read_schema(path).names, names)
-            return pa_parquet.read_table(path, columns=list(names))
+            return _select(_read_csv(path, text), names)
+        if path.suffix.lower() in PARQUET_ENDINGS:
+            found = pa_parquet.read_schema(path).names
+            return pa_parquet.read_table(path, columns=_check_columns(found, names))
     except FileNotFoundError:
-        raise CountsError(f"There is no file {path}.") from None
+        raise CountsError(f"There is no file {shown}.") from None
     except PermissionError:
-        raise CountsError(f"The file {path} may not be read.") from None
-    except (OSError, pa.ArrowException):
-        # Arrow's own message may quote the data.
-        raise CountsError(f"The file {path} cannot be read as a table: is it damaged or cut off?") from None
-    raise CountsError(f"{path.name} is neither a CSV nor a Parquet file, by its ending.")
+        raise CountsError(f"The file {shown} may not be read.") from None
+    except UnicodeError:
+        raise CountsError(f"The file {shown} is not UTF-8 text.") from None
+    except CountsError:
+        raise
+    except (OSError, ValueError, pa.ArrowException) as error:
+        why = describe(error) + "." if isinstance(error, OSError) and error.errno else "is it damaged?"
+        raise CountsError(f"The file {shown} cannot be read as a table: {why}") from None
+    raise CountsError(f"{shown} is neither a CSV nor a Parquet file, by its ending.")
 
 
-def _read_csv(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Table:
-    delimiter = "\t" if ".tsv" in path.name.lower() else ","
-    table = pa_csv.read_csv(
+def _read_csv(path: Path, text: Sequence[str]) -> pa.Table:
+    return pa_csv.read_csv(
         path,
-        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        parse_options=pa_csv.ParseOptions(
+            delimiter="\t" if ".tsv" in path.name.lower() else ",", newlines_in_values=True
+        ),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict.fromkeys(text, pa.string()),
             strings_can_be_null=True,
@@ -63,13 +70,22 @@ def _read_csv(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Table
             quoted_strings_can_be_null=False,
         ),
     )
-    _check_columns(table.column_names, names)
-    return table.select(list(names))
 
 
-def _check_columns(found: Sequence[str], wanted: Sequence[str]) -> None:
+def _select(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return table.select(_check_columns(table.column_names, names))
+
+
+def _check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    if not set(found) & set(wanted):
+        # Without a header the "names" would be data: do not show them.
+        raise CountsError(
+            f"The table has none of the columns {', '.join(show(name) for name in wanted[:5])}: "
+            "are they called so, and has the table a header?"
+        )
     for name in wanted:
         if name not in found:
             raise CountsError(f"The table has no column {show(name)}: {name_choices(name, found)}")
         if list(found).count(name) > 1:
             raise CountsError(f"The table has two columns {show(name)}.")
+    return list(wanted)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, NoReturn
 
@@ -14,7 +15,7 @@ from tallytree.cli.evaluate import evaluate
 from tallytree.cli.mechanisms import mechanisms
 from tallytree.cli.release import release
 from tallytree.cli.verify import verify
-from tallytree.errors import CheckError, InputError
+from tallytree.errors import CheckError, InputError, describe
 
 FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 141, 143
 
@@ -51,31 +52,55 @@ def options(
 def main() -> NoReturn:
     """Run the command line; every problem is one message on standard error and an exit code."""
     signal.signal(signal.SIGTERM, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name must not break what shows it
     try:
-        code = app(prog_name="tallytree", standalone_mode=False)
-        sys.stdout.flush()
-        sys.exit(code or 0)
+        code = _run()
+        if sys.stdout is not None:  # it is None where the caller closed it
+            sys.stdout.flush()
+        sys.exit(code)
     except typer.TyperException as error:
         _fail(error.format_message(), WRONG, hint=True)
     except InputError as error:
         _fail(str(error), WRONG)
     except CheckError as error:
         _fail(str(error), FAILED)
-    except BrokenPipeError:
-        # The reader has gone, as `head` does: there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(BROKEN_PIPE)
     except (typer.Abort, KeyboardInterrupt):
-        _fail("Interrupted; nothing was written.", INTERRUPTED)
+        _fail("Interrupted; nothing half-written was left behind.", INTERRUPTED)
+    except MemoryError:
+        _fail("There is not enough memory for this.", WRONG)
+    except BrokenPipeError:
+        _leave_quietly()
+    except OSError as error:
+        _fail(f"What was done cannot be shown: {describe(error)}.", WRONG)
     except Exception as error:
         if os.environ.get("TALLYTREE_DEBUG"):
             raise
         # No traceback and no message of the exception: either may show the data.
         _fail(
-            f"Something went wrong inside tallytree ({type(error).__name__}); nothing was written. "
-            "Please report it. With TALLYTREE_DEBUG=1 the details are shown, which may include data.",
+            f"Something went wrong inside tallytree ({type(error).__name__}). Please report it; with "
+            "TALLYTREE_DEBUG=1 the details are shown, which may include data.",
             CRASHED,
         )
+
+
+def _run() -> int:
+    """The exit code of the command."""
+    try:
+        return int(app(prog_name="tallytree", standalone_mode=False) or 0)
+    except SystemExit as stop:
+        # A check that failed is returned above. Rich and Typer exit with 1 by themselves when the
+        # reader of a pipe has gone, as `head` does.
+        if stop.code == 1:
+            raise BrokenPipeError from None
+        raise
+
+
+def _leave_quietly() -> NoReturn:
+    """There is nobody left to tell: not now, and not when Python closes standard output."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(BROKEN_PIPE)
 
 
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
@@ -84,7 +109,8 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _fail(message: str, code: int, *, hint: bool = False) -> NoReturn:
-    typer.echo(f"Error: {message}", err=True)
-    if hint:
+    if message:  # there is none where the help was shown instead
+        typer.echo(f"Error: {message}", err=True)
+    if message and hint:
         typer.echo("Try 'tallytree --help'.", err=True)
     sys.exit(code)

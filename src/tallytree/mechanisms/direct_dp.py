@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tallytree.errors import MechanismError, name_choices
+from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.measurements import Measurements
@@ -35,7 +35,7 @@ class DirectDP(Mechanism):
     def __post_init__(self) -> None:
         if self.solver not in SOLVERS:
             raise MechanismError(
-                f"There is no solver {self.solver!r}: {name_choices(str(self.solver), SOLVERS)}"
+                f"There is no solver {show(self.solver)}: {name_choices(self.solver, SOLVERS)}"
             )
 
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
@@ -43,10 +43,11 @@ class DirectDP(Mechanism):
         # Imported here: the kernels bring their compiler along.
         from tallytree.postprocess.tree_model import solve_tree_model
 
+        total = self.check(measurements, total)
         return solve_tree_model(
             measurements.plan.hierarchy,
             measurements.values,
-            total=self.check(measurements, total),
+            total=total,
             scales=[level.scale for level in measurements.plan.levels],
             solver=self.solver,
         )

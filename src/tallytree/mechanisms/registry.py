@@ -20,8 +20,8 @@ def list_mechanisms() -> list[str]:
 def mechanism(name: str, **options: Any) -> Mechanism:
     """The mechanism of that name, with its options."""
     kinds = {kind.name: kind for kind in MECHANISMS}
-    if name not in kinds:
-        raise MechanismError(f"There is no mechanism {show(name)}: {name_choices(str(name), kinds)}")
+    if not isinstance(name, str) or name not in kinds:
+        raise MechanismError(f"There is no mechanism {show(name)}: {name_choices(name, kinds)}")
     known = [field.name for field in fields(kinds[name])]
     for option in options:
         if option not in known:

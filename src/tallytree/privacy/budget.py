@@ -21,20 +21,27 @@ def parse_exact(value: object, what: str) -> Fraction:
     if isinstance(value, float):
         raise PrivacyError(
             f"{what} is a float, which cannot hold most decimal numbers exactly: "
-            f'give it as text, such as "{value!r}".'
+            f'give it as text, such as "{float(value)!r}".'
         )
     if isinstance(value, bool) or not isinstance(value, (str, int, Fraction, Decimal)):
         raise PrivacyError(f'{what} must be text such as "0.5", a whole number, Fraction or Decimal.')
     if isinstance(value, str) and len(value) > MOST_DIGITS:
         raise PrivacyError(f"{what} is longer than {MOST_DIGITS} characters.")
     try:
-        if isinstance(value, str) and "e" in value.lower() and abs(Decimal(value).adjusted()) > 99:
-            raise ValueError
+        # An exponent is looked at before it is carried out: 1e-9999999999 would fill the memory.
+        has_exponent = isinstance(value, Decimal) or (isinstance(value, str) and "e" in value.lower())
+        decimal = Decimal(value) if has_exponent and not isinstance(value, Fraction) else Decimal(1)
+        if decimal.is_finite() and abs(decimal.adjusted()) > MOST_DIGITS:
+            raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
         number = Fraction(value)
-    except (ValueError, ArithmeticError):
+    except (ArithmeticError, OverflowError):
+        raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
+    except ValueError as error:
+        if isinstance(error, PrivacyError):
+            raise
         raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
     if number <= 0:
-        raise PrivacyError(f"{what} must be above zero; it is {show(str(value))}.")
+        raise PrivacyError(f"{what} must be above zero.")
     if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:
         raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     return number
@@ -55,7 +62,7 @@ def split_budget(
     for name in budget:
         if name not in levels:
             raise PrivacyError(
-                f"The budget names a level {show(name)} that there is not: {name_choices(str(name), levels)}"
+                f"The budget names a level {show(name)} that there is not: {name_choices(name, levels)}"
             )
     missing = [name for name in levels if name not in budget]
     if missing:

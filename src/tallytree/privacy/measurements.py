@@ -27,6 +27,10 @@ class Measurements:
     values: Sequence[Ints]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.plan, Plan):
+            raise MechanismError("Measurements need the Plan that they were made by.")
+        if not isinstance(self.values, (list, tuple)):
+            raise MechanismError("The values must be a list of arrays, one for each level, root first.")
         if len(self.values) != len(self.plan.levels):
             raise MechanismError(
                 f"There are {len(self.values)} arrays of values for {len(self.plan.levels)} levels."
@@ -36,7 +40,10 @@ class Measurements:
 
     def _check(self, index: int, value: object) -> Ints:
         level = self.plan.levels[index].name
-        array = np.asarray(value)
+        try:
+            array = np.asarray(value)
+        except ValueError:
+            raise MechanismError(f"The values of level {level!r} are not a rectangular array.") from None
         if array.shape != self.plan.shape(index):
             raise MechanismError(
                 f"The values of level {level!r} have the shape {array.shape}, not {self.plan.shape(index)}."

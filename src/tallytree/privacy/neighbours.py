@@ -42,6 +42,15 @@ class Bounds:
                 raise PrivacyError(f"{name} must be a whole number from 1 to {MOST}.") from None
 
 
+def check_bounds(bounds: Bounds | None) -> Bounds:
+    """The bounds given, or the ordinary ones: a person has one record of quantity 1."""
+    if bounds is None:
+        return Bounds()
+    if not isinstance(bounds, Bounds):
+        raise PrivacyError("The bounds on a person must be tallytree.Bounds.")
+    return bounds
+
+
 def enumerate_additions(counts: GroupCounts) -> Iterator[GroupCounts]:
     """Every dataset that has one person more than ``counts``, as group counts.
 

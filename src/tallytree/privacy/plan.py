@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.errors import CountsError, PrivacyError
+from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.privacy.budget import Exact, parse_exact, split_budget
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.privacy.queries import Query, find_query
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 
@@ -57,6 +57,9 @@ class Plan:
 
     def answers(self, counts: GroupCounts) -> list[Ints]:
         """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
+        # By its methods, not its type, which is out of reach for code that runs after measuring.
+        if not hasattr(counts, "array"):
+            raise CountsError("The answers are made from GroupCounts.")
         if counts.hierarchy != self.hierarchy:
             raise CountsError("The counts are on another hierarchy than the plan.")
         if counts.sizes != self.sizes:
@@ -78,7 +81,9 @@ def make_plan(
     bounds: Bounds | None = None,
 ) -> Plan:
     """Ask one query at every level, epsilon split over the levels by ``budget`` (evenly, if None)."""
-    bounds = bounds or Bounds()
+    if not isinstance(hierarchy, Hierarchy):
+        raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
+    bounds = check_bounds(bounds)
     sizes = check_sizes(sizes)
     sensitivity = Fraction(query.sensitivity(bounds))
     parts = split_budget(parse_exact(epsilon, "epsilon"), hierarchy.levels, budget)

@@ -1,0 +1,204 @@
+"""Wrong inputs: a secret to plant in the data, a place to put bad files, and what an error may say."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+
+import tallytree as tt
+
+SECRET = "SECRET-" + "7391"
+"""A region's name that no message may show."""
+COUNT = 7391
+"""A number of groups that no message may show."""
+MARKS = (SECRET, str(COUNT))
+
+ROWS: dict[str, list[Any]] = {"state": ["GA", SECRET], "size": [1, 2], "groups": [5, COUNT]}
+CSV = f"state,size,groups\nGA,1,5\n{SECRET},2,{COUNT}\n"
+
+HEADER = "state,size,groups\n"
+ROW = f"{SECRET},2,{COUNT}\n"
+
+SPEC = 'source = "counts.csv"\nregions = ["state"]\nsizes = [1, 3]\nout = "out"\nepsilon = "1"\n'
+
+BAD_FILES: dict[str, str | bytes] = {
+    "counts.csv": CSV,
+    "negative.csv": HEADER + ROW + f"GA,1,-{COUNT}\n",
+    "fraction.csv": HEADER + ROW + f"GA,1,{COUNT}.5\n",
+    "nan.csv": HEADER + ROW + "GA,1,NaN\n",
+    "null.csv": HEADER + ROW + "GA,1,\n",
+    "text.csv": HEADER + ROW + f"GA,1,{SECRET}\n",
+    "huge.csv": HEADER + ROW + f"GA,1,{COUNT}{10**30}\n",
+    "twice.csv": HEADER + ROW + ROW,
+    "outside.csv": HEADER + ROW + f"GA,{COUNT},1\n",
+    "ragged.csv": HEADER + ROW + SECRET + "\n",
+    "latin.csv": (HEADER + ROW + "Curaçao,1,1\n").encode("latin-1"),
+    "latin-header.csv": ("Größe," + HEADER + "x," + ROW).encode("latin-1"),
+    "no-header.csv": ROW,
+    "no-rows.csv": HEADER,
+    "empty.csv": "",
+    "empty.parquet": "",
+    "text.parquet": CSV,
+    "counts.xlsx": CSV,
+    "other.csv": HEADER + ROW.replace("SECRET", "OTHER"),
+    "not.toml": "epsilon 1",
+    "not-utf8.toml": b'root = "\xff"',
+    "unknown.toml": SPEC + "epsylon = 1\n",
+    "no-epsilon.toml": SPEC.replace('epsilon = "1"\n', ""),
+    "regions.toml": SPEC.replace('["state"]', '"state"'),
+    "region.toml": SPEC.replace('["state"]', "[1]"),
+    "sizes.toml": SPEC.replace("[1, 3]", "[1, 2, 3]"),
+    "sizes-float.toml": SPEC.replace("[1, 3]", "[1.0, 3.0]"),
+    "sizes-digits.toml": SPEC.replace("[1, 3]", f"[0, {'9' * 4000}]"),
+    "sizes-64-bit.toml": SPEC.replace("[1, 3]", f"[{2**70}, {2**70 + 1}]"),
+    "text.toml": SPEC + "size = 3\n",
+    "epsilon-bool.toml": SPEC.replace('"1"', "true"),
+    "epsilon-nan.toml": SPEC.replace('"1"', "nan"),
+    "epsilon-digits.toml": SPEC.replace('"1"', "9" * 5000),
+    "epsilon-exponent.toml": SPEC.replace('"1"', "1e-9999999999"),
+    "budget.toml": SPEC + "budget = [1, 2]\n",
+    "bounds.toml": SPEC + 'max_records = "1"\n',
+    "null-source.toml": SPEC.replace("counts.csv", "counts\\u0000.csv"),
+    "null-out.toml": SPEC.replace('"out"', '"o\\u0000ut"'),
+}
+"""Files for the command line; all but the first are wrong."""
+
+LONGEST = 400
+"""Characters that a message may have, its paths not counted."""
+
+ROOT_PATHS = [("all", "GA"), ("all", SECRET)]
+
+HOSTILE_NAMES = {
+    "quotes": 'it\'s "quoted" `too`',
+    "semicolon": "a; DROP TABLE counts; --",
+    "newline": "first\nsecond",
+    "parent": "../../etc/passwd",
+    "markup": "[bold]red[/bold] [/]",
+    "escape": "\x1b[31mred",
+    "format": "{0} %s ${HOME}",
+    "comma": "a,b=c",
+    "blank-around": "  spaces  ",
+    "formula": "=1+1",
+    "not-ascii": "Ærøskøbing 東京 \U0001f600",
+    "right-to-left": "\u202egnp.exe",
+    "missing": "NA",
+    "long": "x" * 5000,
+}
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A folder of its own for one wrong input, and an intact release to copy."""
+
+    folder: Path
+    released: Path
+
+    def file(self, name: str, content: str | bytes) -> Path:
+        """A file with this content."""
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def parquet(self, columns: dict[str, Any]) -> Path:
+        """A Parquet file with these columns."""
+        path = self.folder / "counts.parquet"
+        pa_parquet.write_table(pa.table(columns), path)
+        return path
+
+    def load_after(self, file: str, change: Callable[[Path], object]) -> object:
+        """Read a copy of the release after a change to one of its files."""
+        copy = self.folder / "spoiled"
+        shutil.copytree(self.released, copy)
+        change(copy / file)
+        return tt.load(copy)
+
+    def load_manifest(self, content: bytes) -> object:
+        """Read a copy of the release with this manifest."""
+        return self.load_after("manifest.json", lambda path: path.write_bytes(content))
+
+    def load_manifest_with(self, *keys: str | int, value: object) -> object:
+        """Read a copy of the release with another value at ``keys`` of its manifest."""
+        manifest = json.loads((self.released / "manifest.json").read_text(encoding="utf-8"))
+        *above, last = keys
+        place = manifest
+        for key in above:
+            place = place[key]
+        place[last] = value
+        return self.load_manifest(json.dumps(manifest).encode())
+
+    def load_table(self, file: str, change: Callable[[pa.Table], pa.Table]) -> object:
+        """Read a copy of the release with one of its tables changed."""
+        table = change(pa_parquet.read_table(self.released / file))
+        return self.load_after(file, lambda path: pa_parquet.write_table(table, path))
+
+    def load_cell(self, file: str, column: str, value: object) -> object:
+        """Read a copy of the release with another value in the first row of a column."""
+
+        def change(table: pa.Table) -> pa.Table:
+            values = [value, *table[column].to_pylist()[1:]]
+            return table.set_column(table.column_names.index(column), column, pa.array(values))
+
+        return self.load_table(file, change)
+
+
+def garble(file: Path) -> None:
+    """Write something else over a file."""
+    file.write_text(SECRET)
+
+
+def cut(file: Path) -> None:
+    """Lose the end of a file."""
+    file.write_bytes(file.read_bytes()[:-30])
+
+
+def move_into_folder(file: Path) -> None:
+    """Make a folder of the file's name that holds the file."""
+    content = file.read_bytes()
+    file.unlink()
+    file.mkdir()
+    (file / "part.parquet").write_bytes(content)
+
+
+def make_release(folder: Path) -> Path:
+    """A small, intact release in a new folder."""
+    hierarchy = tt.Hierarchy.from_paths(["root", "state"], ROOT_PATHS)
+    counts = tt.GroupCounts(hierarchy, (1, 3), [[5, 50, 500], [40, 400, COUNT]])
+    tt.release(counts, epsilon="1").save(folder)
+    return folder
+
+
+def not_utf8(values: list[bytes]) -> pa.Array[Any]:
+    """A column that says it is text, but holds these bytes."""
+    return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
+
+
+def check_message(message: str, *hide: Path) -> None:
+    """One or two short sentences on one line, without anything of the data."""
+    for path in hide:  # where the tests run may be a long way down, and holds numbers
+        message = message.replace(str(path), "PATH")
+    assert message.strip()
+    assert "\n" not in message
+    assert "Traceback" not in message
+    assert len(message) < LONGEST, len(message)
+    unquoted = re.sub(r"'[^']*'|\"[^\"]*\"", "''", message)
+    assert len(re.findall(r"[.?!](?:\s|$)", unquoted)) <= 2, "more than two sentences"
+    check_secrets(message)
+
+
+def check_secrets(text: str) -> None:
+    """Nothing of the data is shown."""
+    for mark in MARKS:
+        assert mark not in text, f"{mark} is shown"
+
+
+def list_all(folder: Path) -> list[str]:
+    """Everything below a folder, hidden files as well."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
