@@ -11,6 +11,7 @@ GROWTH = 1.1
 """Linear, with room for caches that no longer hold the data."""
 SPREAD = 1.25
 """What is within the noise of timings; the cost tables' own ratio is that of epsilon squared."""
+MEMORY = 3e9
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def judge(report: Report) -> list[Goal]:
             f"{spread:.2f}",
             spread <= SPREAD,
         ),
+        _judge_memory(report),
         _judge_relaxation(report),
         Goal(
             "The cost tables' objective is the same, to the last digit",
@@ -75,6 +77,13 @@ def _judge_tables(report: Report) -> Goal:
         f"{run.contest.ratio:,.0f} times at {run.sizes:,} sizes",
         run.contest.ratio >= TABLES_RATIO,
     )
+
+
+def _judge_memory(report: Report) -> Goal:
+    statement = f"Peak memory of the whole process below {MEMORY / 1e9:.0f} GB at {report.largest:,} sizes"
+    if report.memory is None:
+        return Goal(statement, "not measured", False)
+    return Goal(statement, f"{report.memory.peak / 1e9:.2f} GB", report.memory.peak < MEMORY)
 
 
 def _judge_relaxation(report: Report) -> Goal:

@@ -47,19 +47,20 @@ CACHE = _find_cache()
 
 
 class RowPool:
-    """Threads that share the rows 0 .. ``rows``, a few slices for each processor."""
+    """The rows 0 .. ``rows`` shared by all processors, a slice for each; this thread takes the first."""
 
     def __init__(self, rows: int) -> None:
-        workers = count_processors()
-        pieces = max(1, min(rows, 4 * workers))
+        pieces = max(1, min(rows, count_processors()))
         cuts = [rows * i // pieces for i in range(pieces + 1)]
-        self._slices = [slice(a, b) for a, b in pairwise(cuts)]
-        self._threads = ThreadPoolExecutor(workers)
+        self._mine, *self._theirs = [slice(a, b) for a, b in pairwise(cuts)]
+        self._threads = ThreadPoolExecutor(max(1, len(self._theirs)))
 
     def run(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` once for each slice of the rows, and wait for all of them."""
-        for done in [self._threads.submit(work, rows) for rows in self._slices]:
-            done.result()
+        others = [self._threads.submit(work, rows) for rows in self._theirs]
+        work(self._mine)
+        for other in others:
+            other.result()
 
     def __enter__(self) -> "RowPool":
         return self
