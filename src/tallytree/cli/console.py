@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +39,13 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
             return lambda done: bar.advance(task, done)
 
         yield begin
+
+
+def print_next_step(folder: object) -> None:
+    """Where the release is and how to check it, as a command that works as this one did."""
+    started = Path(sys.argv[0])
+    command = f"{Path(sys.executable)} -m tallytree" if started.name == "__main__.py" else str(started)
+    print_text(f"Written to {folder}. Check it with: {command} verify {folder}")
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:

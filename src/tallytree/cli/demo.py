@@ -8,6 +8,7 @@ import typer
 from tallytree.cli.console import (
     Json,
     print_json,
+    print_next_step,
     print_release,
     print_table,
     print_text,
@@ -59,8 +60,7 @@ def demo(
         ],
     )
     _print_sizes(made.counts[0][0].tolist(), counts.array(0)[0].tolist())
-    print_text(f"Written to {out}: release.parquet, measurements.parquet, manifest.json.")
-    print_text(f"Check it with: tallytree verify {out}")
+    print_next_step(out)
 
 
 def _is_demo(folder: Path) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_release, print_text, show_progress, summarize
+from tallytree.cli.console import Json, print_json, print_next_step, print_release, show_progress, summarize
 
 
 def release(
@@ -87,4 +87,4 @@ def release(
         print_json(summarize(made, settings.out))
         return
     print_release(made)
-    print_text(f"Written to {settings.out}. Check it with: tallytree verify {settings.out}")
+    print_next_step(settings.out)
