@@ -16,6 +16,8 @@ start and optimum: few, when the start is a rounded relaxation.
 All numbers are 64-bit integers; the limits in ``limits.py`` keep them in range.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,29 +33,34 @@ FAMILY = -1
 """Stands for a node's family where one of its inner children may stand as well."""
 
 
+class Subtree(NamedTuple):
+    """One size's tree with its noisy answers, its counts and their costs, which exchanges change."""
+
+    tree: Tree
+    weights: Ints
+    noisy_inner: Ints
+    noisy_leaf: Ints
+    inner: Ints
+    leaf: Ints
+    costs: Ints
+    """4 x inner nodes."""
+
+
 @kernel
-def balance_tree(
-    tree: Tree,
-    noisy_inner: Ints,
-    noisy_leaf: Ints,
-    weights: Ints,
-    inner: Ints,
-    leaf: Ints,
-    costs: Ints,
-) -> int:
-    """Make one size's tree optimal for its root count, fill its ``costs``, count the exchanges."""
+def balance_tree(sub: Subtree) -> int:
+    """Make one size's tree optimal for its root count, fill its costs, count the exchanges."""
     exchanges = 0
-    for v in range(len(tree.level) - 1, -1, -1):
-        _set_family_costs(v, tree, noisy_leaf, weights, leaf, costs)
+    for v in range(len(sub.tree.level) - 1, -1, -1):
+        _set_family_costs(v, sub)
         while True:
-            gain, more = _best_child(v, MORE, tree, costs)
-            lose, less = _best_child(v, LESS, tree, costs)
+            gain, more = _best_child(v, MORE, sub)
+            lose, less = _best_child(v, LESS, sub)
             if more + less >= 0:
                 break
-            _move(v, gain, 1, tree, noisy_inner, noisy_leaf, weights, inner, leaf, costs)
-            _move(v, lose, -1, tree, noisy_inner, noisy_leaf, weights, inner, leaf, costs)
+            _move_in_child(v, gain, 1, sub)
+            _move_in_child(v, lose, -1, sub)
             exchanges += 1
-        _set_costs(v, tree, noisy_inner, weights, inner, costs)
+        _set_costs(v, sub)
     return exchanges
 
 
@@ -66,100 +73,78 @@ def balance_sizes(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs:
         if costs[gain, MORE, 0] + costs[lose, LESS, 0] >= 0:
             return exchanges
         for s, step in ((gain, 1), (lose, -1)):
-            move_group(
-                0, step, tree, noisy.inner[s], noisy.leaf[s], weights,
-                counts.inner[s], counts.leaf[s], costs[s],
-            )  # fmt: skip
+            sub = Subtree(
+                tree, weights, noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s], costs[s]
+            )
+            _move(0, step, sub)
         exchanges += 1
 
 
 @kernel
-def move_group(
-    v: int,
-    step: int,
-    tree: Tree,
-    noisy_inner: Ints,
-    noisy_leaf: Ints,
-    weights: Ints,
-    inner: Ints,
-    leaf: Ints,
-    costs: Ints,
-) -> None:
+def _move(v: int, step: int, sub: Subtree) -> None:
     """Put a group into the subtree of v (step 1) or take one out (step -1), where it is best."""
     top = v
     while True:
-        inner[v] += step
-        child, _ = _best_child(v, MORE if step > 0 else LESS, tree, costs)
+        sub.inner[v] += step
+        child, _ = _best_child(v, MORE if step > 0 else LESS, sub)
         if child == FAMILY:
             break
         v = child
-    _move_leaf(v, step, tree, noisy_leaf, leaf)
-    _set_family_costs(v, tree, noisy_leaf, weights, leaf, costs)
+    _move_leaf(v, step, sub)
     while True:
-        _set_costs(v, tree, noisy_inner, weights, inner, costs)
+        _set_costs(v, sub)
         if v == top:
             break
-        v = tree.parent[v]
+        v = sub.tree.parent[v]
 
 
 @kernel
-def _move(
-    v: int,
-    child: int,
-    step: int,
-    tree: Tree,
-    noisy_inner: Ints,
-    noisy_leaf: Ints,
-    weights: Ints,
-    inner: Ints,
-    leaf: Ints,
-    costs: Ints,
-) -> None:
+def _move_in_child(v: int, child: int, step: int, sub: Subtree) -> None:
     """The same in one child of v, or in its family."""
     if child == FAMILY:
-        _move_leaf(v, step, tree, noisy_leaf, leaf)
-        _set_family_costs(v, tree, noisy_leaf, weights, leaf, costs)
+        _move_leaf(v, step, sub)
     else:
-        move_group(child, step, tree, noisy_inner, noisy_leaf, weights, inner, leaf, costs)
+        _move(child, step, sub)
 
 
 @kernel
-def _best_child(v: int, kind: int, tree: Tree, costs: Ints) -> tuple[int, int]:
+def _best_child(v: int, kind: int, sub: Subtree) -> tuple[int, int]:
     """The child of v (or its family) with the least cost of that kind, and the cost."""
-    best, least = FAMILY, costs[kind + 2, v]
-    for c in range(tree.inner[v], tree.inner[v + 1]):
-        if costs[kind, c] < least:
-            best, least = c, costs[kind, c]
+    best, least = FAMILY, sub.costs[kind + FAMILY_MORE, v]
+    for c in range(sub.tree.inner[v], sub.tree.inner[v + 1]):
+        if sub.costs[kind, c] < least:
+            best, least = c, sub.costs[kind, c]
     return best, least
 
 
 @kernel
-def _move_leaf(v: int, step: int, tree: Tree, noisy_leaf: Ints, leaf: Ints) -> None:
+def _move_leaf(v: int, step: int, sub: Subtree) -> None:
     """One group more in the leaf furthest below its noisy value, or fewer in the one furthest above."""
     best, furthest = -1, -FORBIDDEN
-    for i in range(tree.family[v], tree.family[v + 1]):
-        distance = step * (noisy_leaf[i] - leaf[i])
-        if distance > furthest and (step > 0 or leaf[i] > 0):
+    for i in range(sub.tree.family[v], sub.tree.family[v + 1]):
+        distance = step * (sub.noisy_leaf[i] - sub.leaf[i])
+        if distance > furthest and (step > 0 or sub.leaf[i] > 0):
             best, furthest = i, distance
-    leaf[best] += step
+    sub.leaf[best] += step
+    _set_family_costs(v, sub)
 
 
 @kernel
-def _set_family_costs(v: int, tree: Tree, noisy_leaf: Ints, weights: Ints, leaf: Ints, costs: Ints) -> None:
-    w = weights[tree.level[v] + 1]
+def _set_family_costs(v: int, sub: Subtree) -> None:
+    w = sub.weights[sub.tree.level[v] + 1]
     lowest, highest = FORBIDDEN, -FORBIDDEN
-    for i in range(tree.family[v], tree.family[v + 1]):
-        off = leaf[i] - noisy_leaf[i]
+    for i in range(sub.tree.family[v], sub.tree.family[v + 1]):
+        off = sub.leaf[i] - sub.noisy_leaf[i]
         lowest = min(lowest, off)
-        highest = max(highest, off if leaf[i] > 0 else highest)
-    costs[FAMILY_MORE, v] = w * (2 * lowest + 1) if lowest < FORBIDDEN else FORBIDDEN
-    costs[FAMILY_LESS, v] = w * (1 - 2 * highest) if highest > -FORBIDDEN else FORBIDDEN
+        highest = max(highest, off if sub.leaf[i] > 0 else highest)
+    sub.costs[FAMILY_MORE, v] = w * (2 * lowest + 1) if lowest < FORBIDDEN else FORBIDDEN
+    sub.costs[FAMILY_LESS, v] = w * (1 - 2 * highest) if highest > -FORBIDDEN else FORBIDDEN
 
 
 @kernel
-def _set_costs(v: int, tree: Tree, noisy_inner: Ints, weights: Ints, inner: Ints, costs: Ints) -> None:
-    w, off = weights[tree.level[v]], 2 * (inner[v] - noisy_inner[v])
-    costs[MORE, v] = w * (off + 1) + _best_child(v, MORE, tree, costs)[1]
-    costs[LESS, v] = FORBIDDEN
-    if inner[v] > 0:
-        costs[LESS, v] = w * (1 - off) + _best_child(v, LESS, tree, costs)[1]
+def _set_costs(v: int, sub: Subtree) -> None:
+    w, off = sub.weights[sub.tree.level[v]], 2 * (sub.inner[v] - sub.noisy_inner[v])
+    sub.costs[MORE, v] = w * (off + 1) + _best_child(v, MORE, sub)[1]
+    sub.costs[LESS, v] = FORBIDDEN
+    if sub.inner[v] > 0:
+        sub.costs[LESS, v] = w * (1 - off) + _best_child(v, LESS, sub)[1]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.exchange import balance_sizes, balance_tree
+from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
 from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree
 from tallytree.postprocess.tree_relaxation import Relaxed, relax
@@ -73,4 +73,4 @@ def _solve_trees(
         t, u, x, y = noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s]
         line = Relaxed(lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s])
         round_tree(tree, t, u, reals, price, line, first + s, prices, x, y)
-        exchanges[s] = balance_tree(tree, t, u, weights, x, y, costs[s])
+        exchanges[s] = balance_tree(Subtree(tree, weights, t, u, x, y, costs[s]))

@@ -27,24 +27,27 @@ def parse_exact(value: object, what: str) -> Fraction:
         raise PrivacyError(f'{what} must be text such as "0.5", a whole number, Fraction or Decimal.')
     if isinstance(value, str) and len(value) > MOST_DIGITS:
         raise PrivacyError(f"{what} is longer than {MOST_DIGITS} characters.")
+    # An exponent is looked at before it is carried out: 1e-9999999999 would fill the memory.
+    if _magnitude(value) > MOST_DIGITS:
+        raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     try:
-        # An exponent is looked at before it is carried out: 1e-9999999999 would fill the memory.
-        has_exponent = isinstance(value, Decimal) or (isinstance(value, str) and "e" in value.lower())
-        decimal = Decimal(value) if has_exponent and not isinstance(value, Fraction) else Decimal(1)
-        if decimal.is_finite() and abs(decimal.adjusted()) > MOST_DIGITS:
-            raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
         number = Fraction(value)
-    except (ArithmeticError, OverflowError):
-        raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
-    except ValueError as error:
-        if isinstance(error, PrivacyError):
-            raise
+    except (ValueError, ArithmeticError):
         raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
     if number <= 0:
         raise PrivacyError(f"{what} must be above zero.")
     if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:
         raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     return number
+
+
+def _magnitude(value: Exact) -> int:
+    """How many places a decimal number is away from one digit; 0 for what is not a decimal number."""
+    try:
+        number = Decimal(value) if isinstance(value, str) else value
+    except ArithmeticError:
+        return 0
+    return abs(number.adjusted()) if isinstance(number, Decimal) and number.is_finite() else 0
 
 
 def split_budget(

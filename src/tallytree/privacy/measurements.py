@@ -29,7 +29,7 @@ class Measurements:
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Plan):
             raise MechanismError("Measurements need the Plan that they were made by.")
-        if not isinstance(self.values, (list, tuple)):
+        if not isinstance(self.values, (list, tuple, np.ndarray)):
             raise MechanismError("The values must be a list of arrays, one for each level, root first.")
         if len(self.values) != len(self.plan.levels):
             raise MechanismError(
