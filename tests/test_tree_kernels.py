@@ -1,0 +1,109 @@
+"""The parts of the tree solver by themselves: relaxation, exchanges, weights."""
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import nnls
+
+from tallytree.limits import MAX_WEIGHT_SUM
+from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
+from tallytree.postprocess.kernels import RowPool
+from tallytree.postprocess.layout import Cells, TreeLayout
+from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
+from tallytree.postprocess.tree_relaxation import relax
+from tests import naive
+from tests.instances import Instance, random_instance
+
+Floats = npt.NDArray[np.float64]
+
+
+def relax_by_nnls(instance: Instance) -> Floats:
+    """The sizes' relaxed root values, by non-negative least squares over the leaf cells."""
+    hierarchy, values = instance.hierarchy, instance.noisy.values
+    sizes = values[0].shape[1]
+    cells = [(leaf, size) for leaf in hierarchy.leaves for size in range(sizes)]
+    rows, targets = [], []
+    for level, weight in enumerate(instance.weights):
+        for region, path in enumerate(hierarchy.regions(level)):
+            for size in range(sizes):
+                inside = [leaf[: level + 1] == path and s == size for leaf, s in cells]
+                rows.append(np.sqrt(weight) * np.array(inside))
+                targets.append(np.sqrt(weight) * values[level][region, size])
+    heavy = 1e5  # the total is kept almost exactly
+    rows.append(np.full(len(cells), heavy))
+    targets.append(heavy * instance.total)
+    solution, _ = nnls(np.array(rows), np.array(targets), maxiter=10_000)
+    return np.array(
+        [sum(solution[i] for i, (_, s) in enumerate(cells) if s == size) for size in range(sizes)]
+    )
+
+
+def prepare(instance: Instance) -> tuple[TreeLayout, Cells, npt.NDArray[np.int64]]:
+    layout = TreeLayout.of(instance.hierarchy)
+    scales = [level.scale for level in instance.noisy.plan.levels]
+    weights, _ = layout.per_level(weigh_levels(scales), scales)
+    return layout, layout.gather(instance.noisy.values), weights
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_relaxation_is_non_negative_least_squares(seed: int) -> None:
+    instance = random_instance(seed)
+    layout, noisy, weights = prepare(instance)
+    with RowPool(len(noisy.inner)) as pool:
+        lines, price = relax(layout.tree, noisy, weights.astype(float), instance.total, pool)
+    roots = lines.start[:, 0] + lines.slope[:, 0] * price
+    assert roots.sum() == pytest.approx(instance.total, abs=1e-6)
+    # A leaf may be left in at -SLACK, so the two agree to a few times that.
+    np.testing.assert_allclose(roots, relax_by_nnls(instance), atol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_exchanges_lead_to_the_optimum_from_the_worst_start(seed: int) -> None:
+    instance = random_instance(seed)
+    layout, noisy, weights = prepare(instance)
+    tree = layout.tree
+    counts = Cells(np.zeros_like(noisy.inner), np.zeros_like(noisy.leaf))
+    counts.leaf[0, -1] = instance.total  # everything in one leaf
+    v = int(np.searchsorted(tree.family, counts.leaf.shape[1] - 1, side="right")) - 1
+    while v >= 0:
+        counts.inner[0, v] = instance.total
+        v = int(tree.parent[v])
+    start = naive.objective(instance, layout.scatter(counts))
+    costs = np.zeros((len(noisy.inner), 4, len(tree.level)), dtype=np.int64)
+    made = 0
+    for s in range(len(noisy.inner)):
+        part = (noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s])
+        made += balance_tree(Subtree(tree, weights, *part, costs[s]))
+    made += balance_sizes(tree, noisy, weights, counts, costs)
+    arrays = layout.scatter(counts)
+    leaf = naive.leaf_counts(instance.hierarchy, arrays)
+    for found, expected in zip(arrays, naive.sum_up(instance.hierarchy, leaf), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    window = max(instance.total, *(int(c.max()) for c in instance.centre))
+    assert naive.objective(instance, arrays) == naive.solve_by_flow(instance, window=window)
+    assert (made > 0) == (naive.objective(instance, arrays) < start)
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=6))
+def test_any_split_in_thousandths_is_weighted_exactly(shares: list[int]) -> None:
+    shares = [max(1, 1000 * share // sum(shares)) for share in shares]
+    weights = weigh_levels([Fraction(2, share) for share in shares])
+    for share, weight in zip(shares, weights.tolist(), strict=True):
+        assert Fraction(weight, int(weights[0])) == Fraction(share, shares[0]) ** 2
+    assert np.gcd.reduce(weights) == 1
+
+
+@given(st.lists(st.fractions(min_value=Fraction(1, 10**6), max_value=10**6), min_size=1, max_size=8))
+def test_weights_are_positive_and_small_enough_whatever_the_scales(scales: list[Fraction]) -> None:
+    weights = weigh_levels(scales)
+    assert weights.min() >= 1
+    assert weights.sum() <= MAX_WEIGHT_SUM
+
+
+def test_the_objective_does_not_overflow() -> None:
+    huge = np.array([[2**38, -(2**38)]])
+    assert add_weighted_squares([huge], [np.zeros_like(huge)], np.array([3])) == 3 * 2 * 2**76
