@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+import tallytree as tt
 from tallytree.privacy import noise as noise_module
 from tallytree.privacy.noise import ExactNoise, Noise, SeededNoise
 
@@ -77,3 +78,17 @@ def test_seeded_noise_repeats_itself() -> None:
     first, second = (draw(SeededNoise(9), Fraction(6), 100) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert (draw(SeededNoise(10), Fraction(6), 100) != first).any()
+
+
+def test_every_level_of_a_release_gets_the_noise_of_its_own_scale() -> None:
+    """The whole way from counts to measurements, seen from outside: what is added, level by level."""
+    h = tt.Hierarchy.from_paths(["a", "b", "c"], [("r", "x", "y")])
+    counts = tt.GroupCounts(h, (1, 20_000), np.full((1, 20_000), 3))
+    release = tt.release(counts, epsilon="1", budget={"a": 1, "b": 3, "c": 2})
+    plan = release.measurements.plan
+    assert [level.scale for level in plan.levels] == [12, 4, 6]
+    for level, measured in enumerate(release.measurements.values):
+        added = (measured - plan.answers(counts)[level]).ravel()
+        for other in plan.levels:
+            right = other.name == plan.levels[level].name
+            assert (p_value(added, float(other.scale)) > REJECT) == right

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.errors import PrivacyError
+from tallytree.errors import CountsError, PrivacyError
 from tallytree.limits import MAX_MEASURED
 from tallytree.measurement import _add_and_clamp, measure
 from tallytree.privacy.budget import parse_exact, split_budget
@@ -125,3 +125,12 @@ def test_seeded_noise_cannot_be_measured_for_a_release() -> None:
 def test_clamping_is_post_processing_of_the_ideal_answer(answer: int, draw: int) -> None:
     found = _add_and_clamp(np.array([answer]), np.array([draw]))
     assert int(found[0]) == max(-MAX_MEASURED, min(MAX_MEASURED, answer + draw))
+
+
+def test_counts_made_under_other_bounds_are_not_measured() -> None:
+    h = tt.Hierarchy.from_paths(["root"], [("r",)])
+    plan = tt.mechanism("direct-dp").plan(h, sizes=(1, 2), epsilon=1)
+    looser = tt.GroupCounts(h, (1, 2), [[1, 1]], bounds=Bounds(max_records=2))
+    with pytest.raises(CountsError, match="other bounds"):
+        plan.answers(looser)
+    assert tt.release(looser, epsilon=1).measurements.plan.levels[0].sensitivity == 4

@@ -40,10 +40,10 @@ def test_a_changed_leaf_is_inconsistent_and_its_level_unfaithful() -> None:
 
 def test_negative_counts_are_invalid_even_if_they_add_up() -> None:
     counts = good()
-    counts[2][0] = [-2, 2]
-    counts[2][1] = [6, 4]
+    counts[2][0] = [-1, 2]
+    counts[2][1] = [5, 4]
     assert violations(counts) == {"consistency": 0, "validity": 1, "faithfulness": 0}
-    assert verify_counts(H, (1, 2), counts, 21)[1].example == "'US > NY > Kings' has -2 groups of size 1"
+    assert verify_counts(H, (1, 2), counts, 21)[1].example == "'US > NY > Kings' has -1 groups of size 1"
 
 
 def test_another_total_makes_every_level_unfaithful() -> None:
