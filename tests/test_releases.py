@@ -9,7 +9,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree.errors import FolderError
+from tallytree.errors import CheckError, FolderError
 from tallytree.folders import new_folder
 from tallytree.mechanisms.direct_dp import DirectDP
 
@@ -171,3 +171,18 @@ def test_two_writers_of_one_place_do_not_mix(counts: tt.GroupCounts, tmp_path: P
         stage.rename(tmp_path / "elsewhere")  # somebody was faster
         tt.release(counts, epsilon=1).save(tmp_path / "out")
     assert tt.load(tmp_path / "out").verify()
+
+
+def test_a_result_that_fails_its_checks_is_withheld(
+    counts: tt.GroupCounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = DirectDP.postprocess
+
+    def broken(self: DirectDP, measurements: tt.Measurements, *, total: int) -> tt.Solution:
+        solution = honest(self, measurements, total=total)
+        solution.counts[0][0, 0] += 1
+        return solution
+
+    monkeypatch.setattr(DirectDP, "postprocess", broken)
+    with pytest.raises(CheckError, match="check of consistency"):
+        tt.release(counts, epsilon=1)
