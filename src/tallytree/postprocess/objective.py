@@ -39,7 +39,7 @@ def add_weighted_squares(counts: Sequence[Ints], noisy: Sequence[Ints], weights:
 
 def _sum_squares(values: Ints) -> int:
     flat = values.reshape(-1)
-    largest = int(np.abs(flat).max(initial=0))
+    largest = max(int(flat.max(initial=0)), -int(flat.min(initial=0)))
     if largest**2 * flat.size < 2**63:
         return int(np.dot(flat, flat))
     return sum(value * value for value in flat.tolist())

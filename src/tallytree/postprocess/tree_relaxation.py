@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.limits import FORBIDDEN
 from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree
 
@@ -109,12 +110,12 @@ def _sweep(
 @kernel
 def _let_in(v: int, cut: int, tree: Tree, noisy_leaf: Ints, line: Relaxed) -> None:
     """Only the leaves of v's family with a noisy value of at least ``cut`` are in."""
-    count, total, least = 0, 0, np.iinfo(np.int64).max
+    count, total, least = 0, 0, FORBIDDEN
     for leaf in range(tree.family[v], tree.family[v + 1]):
         t = noisy_leaf[leaf]
         count += t >= cut
         total += t if t >= cut else 0
-        least = min(least, t if t >= cut else least)
+        least = min(least, t if t >= cut else FORBIDDEN)
     line.in_count[v], line.in_sum[v], line.in_least[v] = count, total, least
 
 
