@@ -88,3 +88,23 @@ def test_the_solvers_layout_keeps_every_value_and_its_place(seed: int, levels: i
         children = [r for r in h.leaves if r[:-1] == path]
         found = {cells.leaf[:, i].tobytes() for i in range(tree.family[v], tree.family[v + 1])}
         assert found == {value[child].tobytes() for child in children}
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))
+def test_last_leaves_are_those_of_a_walk_in_post_order(seed: int, levels: int) -> None:
+    h = random_hierarchy(np.random.default_rng(seed), levels)
+    visited: list[tuple[str, ...]] = []
+    last: dict[tuple[str, ...], int] = {}
+
+    def walk(path: tuple[str, ...]) -> None:
+        below = h.regions(len(path)) if len(path) < len(h.levels) else ()
+        children = [child for child in below if child[:-1] == path]
+        for child in children:
+            walk(child)
+        if not children:
+            visited.append(path)
+        last[path] = len(visited) - 1
+
+    walk(h.regions(0)[0])
+    for level in range(len(h.levels)):
+        assert h.last_leaves(level).tolist() == [last[path] for path in h.regions(level)]

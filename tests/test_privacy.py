@@ -35,23 +35,21 @@ def small_counts(seed: int, bounds: Bounds, low: int) -> tt.GroupCounts:
 @pytest.mark.parametrize("low", [0, 1])
 def test_no_neighbour_is_further_away_than_the_sensitivity(query: str, m: int, z: int, low: int) -> None:
     bounds = Bounds(max_records=m, max_quantity=z)
-    furthest = [0, 0, 0]
     for seed in range(3):
         counts = small_counts(seed, bounds, low)
         plan = make_plan(QUERIES[query], counts.hierarchy, sizes=counts.sizes, epsilon=1, bounds=bounds)
         here = plan.answers(counts)
+        furthest = [0] * len(plan.levels)
         loss = Fraction(0)
         for neighbour in enumerate_additions(counts):
             distances = [int(np.abs(a - b).sum()) for a, b in zip(here, plan.answers(neighbour), strict=True)]
-            for level, distance in enumerate(distances):
-                assert distance <= plan.levels[level].sensitivity
-                furthest[level] = max(furthest[level], distance)
+            furthest = [max(pair) for pair in zip(furthest, distances, strict=True)]
             # The privacy loss of two-sided geometric noise: the sum of distance / scale.
             terms = [d / level.scale for d, level in zip(distances, plan.levels, strict=True)]
             loss = max(loss, sum(terms, Fraction(0)))
-        assert loss <= plan.epsilon
-    # ... and the sensitivity is no larger than needed.
-    assert max(furthest) == plan.levels[0].sensitivity
+        # As far as the sensitivity, no further, and no larger than needed.
+        assert furthest == [level.sensitivity for level in plan.levels]
+        assert loss == plan.epsilon
 
 
 def test_enumeration_finds_every_neighbour_of_a_tiny_dataset() -> None:

@@ -137,6 +137,31 @@ class Hierarchy:
             _frozen([index[len(path) - 1][path] for path in self._leaves]),
         )
 
+    def last_leaves(self, level: int | str) -> Ints:
+        """For each region of a level, where its last leaf stands when the tree is walked in post-order.
+
+        The leaves are numbered from 0; children are visited in the order of their level.
+        """
+        return self._last_leaves[self.index(level)]
+
+    @cached_property
+    def _last_leaves(self) -> list[Ints]:
+        below = [np.where(self.has_children(level), 0, 1) for level in range(len(self._levels))]
+        for level in reversed(range(1, len(self._levels))):
+            np.add.at(below[level - 1], self._parents[level], below[level])
+        first = [np.zeros(1, dtype=np.int64)]
+        for level in range(1, len(self._levels)):
+            parents = self._parents[level]
+            siblings = np.argsort(parents, kind="stable")
+            before = np.cumsum(below[level][siblings]) - below[level][siblings]
+            # What comes before a region's first sibling is in other parents: not counted.
+            skipped = np.zeros(len(self._regions[level - 1]), dtype=np.int64)
+            skipped[parents[siblings][::-1]] = before[::-1]
+            here = np.empty(len(parents), dtype=np.int64)
+            here[siblings] = (first[-1] - skipped)[parents[siblings]] + before
+            first.append(here)
+        return [_frozen((a + b - 1).tolist()) for a, b in zip(first, below, strict=True)]
+
     @property
     def region_count(self) -> int:
         """How many regions there are over all levels."""

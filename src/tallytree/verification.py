@@ -126,8 +126,8 @@ def check_budget(plan: Plan, epsilon: Fraction) -> Check:
     """Every level's noise is what its query and its part of epsilon ask for; the parts add up."""
     wrong = [
         f"level {show(level.name)} has the scale {level.scale}"
-        for level in plan.levels
-        if level.sensitivity != find_query(level.query).sensitivity(plan.bounds)
+        for index, level in enumerate(plan.levels)
+        if level.sensitivity != find_query(level.query).sensitivity(plan.bounds, plan.shape(index)[0])
         or level.epsilon <= 0
         or level.scale != level.sensitivity / level.epsilon
     ]

@@ -66,9 +66,7 @@ class Plan:
             raise CountsError(f"The counts are on sizes {counts.sizes}, the plan on {self.sizes}.")
         if counts.bounds != self.bounds:
             raise CountsError("The counts were made under other bounds on a person than the plan's.")
-        return [
-            find_query(level.query).answer(counts.array(index)) for index, level in enumerate(self.levels)
-        ]
+        return [find_query(level.query).answer(counts, index) for index, level in enumerate(self.levels)]
 
 
 def make_plan(
@@ -85,10 +83,9 @@ def make_plan(
         raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
     bounds = check_bounds(bounds)
     sizes = check_sizes(sizes)
-    sensitivity = Fraction(query.sensitivity(bounds))
     parts = split_budget(parse_exact(epsilon, "epsilon"), hierarchy.levels, budget)
     levels = tuple(
-        LevelPlan(name, query.name, sensitivity, part, sensitivity / part)
+        _plan_level(query, name, part, bounds, len(hierarchy.regions(name)))
         for name, part in zip(hierarchy.levels, parts, strict=True)
     )
     for index, level in enumerate(levels):
@@ -100,3 +97,8 @@ def make_plan(
         if len(hierarchy.regions(index)) * count_sizes(sizes) > MAX_CELLS:
             raise PrivacyError(f"Level {level.name!r} has more than {MAX_CELLS} regions x sizes.")
     return Plan(hierarchy, sizes, bounds, levels)
+
+
+def _plan_level(query: Query, name: str, epsilon: Fraction, bounds: Bounds, regions: int) -> LevelPlan:
+    sensitivity = Fraction(query.sensitivity(bounds, regions))
+    return LevelPlan(name, query.name, sensitivity, epsilon, sensitivity / epsilon)

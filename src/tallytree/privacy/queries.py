@@ -5,8 +5,11 @@ all regions of one level, on two neighbours (``neighbours.py``), with m = ``max_
 z = ``max_quantity``. Removing a person is adding one the other way round, so adding is enough.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,20 +17,24 @@ import numpy.typing as npt
 from tallytree.errors import PrivacyError, name_choices
 from tallytree.privacy.neighbours import Bounds
 
+if TYPE_CHECKING:
+    from tallytree.counts import GroupCounts
+
 Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Query:
-    """What is asked of a level's group counts (regions x sizes)."""
+    """What is asked of the group counts at each level."""
 
     name: str
-    answer: Callable[[Ints], Ints]
-    """From group counts to the answer, of the same shape."""
-    sensitivity: Callable[[Bounds], int]
+    answer: Callable[[GroupCounts, int], Ints]
+    """The answer at a level: regions x sizes."""
+    sensitivity: Callable[[Bounds, int], int]
+    """From the bounds on a person and the number of regions at the level."""
 
 
-def _sizes_sensitivity(bounds: Bounds) -> int:
+def _sizes_sensitivity(bounds: Bounds, regions: int) -> int:
     """2m: each of a person's m records moves one group from one cell of its region to another.
 
     That takes one from the first cell and adds one to the second: 2, or 0 if it does not move. A region
@@ -36,7 +43,7 @@ def _sizes_sensitivity(bounds: Bounds) -> int:
     return 2 * bounds.max_records
 
 
-def _cumulative_sensitivity(bounds: Bounds) -> int:
+def _cumulative_sensitivity(bounds: Bounds, regions: int) -> int:
     """zm: a group that moves from size s to s + z leaves c_s, ..., c_{s+z-1} one smaller.
 
     These are z cells for each of the m records; the others do not change. Clipping at the largest size
@@ -45,15 +52,45 @@ def _cumulative_sensitivity(bounds: Bounds) -> int:
     return bounds.max_quantity * bounds.max_records
 
 
-SIZES = Query("sizes", lambda counts: counts, _sizes_sensitivity)
+def _answer_chain(counts: GroupCounts, level: int) -> Ints:
+    """How many groups there are up to each place of the level, in the order of the paper's chain.
+
+    The order is size by size, and within a size by the tree in post-order: the groups counted at (s, r)
+    are all smaller ones, and those of size s in the leaves up to the last one of region r.
+    """
+    hierarchy = counts.hierarchy
+    leaf_level, leaf_index = hierarchy.leaf_places
+    order = np.empty(len(hierarchy.leaves), dtype=np.int64)
+    for row, (at, index) in enumerate(zip(leaf_level.tolist(), leaf_index.tolist(), strict=True)):
+        order[hierarchy.last_leaves(at)[index]] = row
+    running: Ints = np.cumsum(counts.leaf[order].T, dtype=np.int64).reshape(counts.leaf.shape[::-1])
+    return running.T[hierarchy.last_leaves(level)]
+
+
+def _chain_sensitivity(bounds: Bounds, regions: int) -> int:
+    """zm times the number of regions: a group that moves from s to s + z changes all in between.
+
+    Between (s, r) and (s + z, r) the chain passes every region of the level z times, and each of these
+    counts changes by one. The paper says 1 (its Privacy Phase of M_c^ch), which is true of a level with
+    one region only.
+    """
+    return regions * bounds.max_quantity * bounds.max_records
+
+
+SIZES = Query("sizes", lambda counts, level: counts.array(level), _sizes_sensitivity)
 """n: how many groups of each size."""
 
 CUMULATIVE = Query(
-    "cumulative", lambda counts: np.cumsum(counts, axis=1, dtype=np.int64), _cumulative_sensitivity
+    "cumulative",
+    lambda counts, level: np.cumsum(counts.array(level), axis=1, dtype=np.int64),
+    _cumulative_sensitivity,
 )
 """c = (+)(n): how many groups of at most each size."""
 
-QUERIES = {query.name: query for query in (SIZES, CUMULATIVE)}
+CHAIN = Query("chain", _answer_chain, _chain_sensitivity)
+"""The cumulative query over a whole level at once, in the order of the paper's T^ch."""
+
+QUERIES = {query.name: query for query in (SIZES, CUMULATIVE, CHAIN)}
 
 
 def find_query(name: str) -> Query:
