@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 import tallytree as tt
-from tallytree.postprocess.isotonic import fit_isotonic_rows
+from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows, fit_large
 from tests.instances import random_hierarchy
 
 
@@ -42,6 +42,22 @@ def test_the_fit_is_within_rounding_of_scipys_on_long_rows(seed: int) -> None:
         expected = np.clip(isotonic_regression(row.astype(float)).x, 0, noisy.max())
         assert np.abs(found - expected).max() <= 0.5 + 1e-6
         assert (np.diff(found) >= 0).all()
+
+
+@given(
+    st.lists(st.tuples(st.integers(-50, 50), st.integers(1, 9)), min_size=1, max_size=15),
+    st.integers(-5, 5),
+)
+def test_the_weighted_fit_equals_its_twin_and_repeated_points(
+    points: list[tuple[int, int]], low: int
+) -> None:
+    sums, weights = [value * weight for value, weight in points], [weight for _, weight in points]
+    fast = fit_isotonic(np.array(sums), np.array(weights), low, low + 30).tolist()
+    assert fast == fit_large(sums, weights, low, low + 30)
+    # A point of weight w is w points in the same place, which end in one block.
+    repeated = np.repeat([value for value, _ in points], weights)[None, :]
+    ends = np.cumsum(weights) - 1
+    assert fast == fit_isotonic_rows(repeated, low, low + 30)[0, ends].tolist()
 
 
 def test_huge_values_do_not_overflow() -> None:

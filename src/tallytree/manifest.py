@@ -78,7 +78,7 @@ def write_manifest(
         "solution": {
             "objective": str(solution.objective),
             "solver": solution.solver,
-            "certificate_slack": str(solution.certificate.slack),
+            "certificate_slack": solution.certificate and str(solution.certificate.slack),
             "effort": solution.effort,
         },
     }

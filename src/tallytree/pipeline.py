@@ -35,8 +35,8 @@ def release(
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")
     method = find_mechanism(mechanism)
-    if not method.consistent:
-        raise MechanismError(f"{method.name} does not make consistent counts, so it cannot make a release.")
+    if method.obstacle:
+        raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
     check_level_names(counts.hierarchy)
     plan = method.plan(
         counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds

@@ -17,6 +17,7 @@ def mechanisms(as_json: Json = False) -> None:
             "consistent": kind.consistent,
             "cost": kind.cost,
             "reference": kind.reference,
+            "caveat": kind.caveat,
             "default": kind.name == DEFAULT,
         }
         for kind in MECHANISMS
@@ -31,3 +32,5 @@ def mechanisms(as_json: Json = False) -> None:
         print_text("consistent" if fact["consistent"] else "not consistent: cannot make a release")
         print_text(f"  cost: {fact['cost']}")
         print_text(f"  see: {fact['reference']}")
+        if fact["caveat"]:
+            print_text(f"  beware: {fact['caveat']}")

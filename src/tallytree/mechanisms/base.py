@@ -33,6 +33,13 @@ class Mechanism(ABC):
     """Its counts meet all conditions of a release by construction."""
     cost: ClassVar[str]
     reference: ClassVar[str]
+    caveat: ClassVar[str] = ""
+    """What a user must know before choosing it."""
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why it cannot make a release, as the end of a sentence; None if it can."""
+        return None if self.consistent else "its counts do not add up"
 
     def plan(
         self,

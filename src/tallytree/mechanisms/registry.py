@@ -5,10 +5,11 @@ from typing import Any
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.mechanisms.cumulative_dp import CumulativeDP
 from tallytree.mechanisms.direct_dp import DirectDP
 
-MECHANISMS: tuple[type[Mechanism], ...] = (DirectDP, CumulativeDP)
+MECHANISMS: tuple[type[Mechanism], ...] = (DirectDP, CumulativeDP, CumulativeChain)
 
 DEFAULT = DirectDP.name
 

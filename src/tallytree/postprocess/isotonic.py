@@ -1,4 +1,10 @@
-"""Isotonic regression in whole numbers: the nearest non-decreasing counts to each row."""
+"""Isotonic regression in whole numbers: the nearest non-decreasing counts, exactly.
+
+By pooling adjacent violators, in linear time and exact arithmetic: the mean of a block is a fraction of
+whole numbers, and only the result is rounded, so that no rounding is led astray by an error in the last
+digit of a mean. The fit within bounds is the unbounded one, clipped; and the fit rounded half up is an
+optimum over whole numbers (tested by enumeration).
+"""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +17,7 @@ Ints = npt.NDArray[np.int64]
 def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
     """For each row, the non-decreasing fit within [``low``, ``high``], rounded half up.
 
-    Line 2 of the paper's Algorithm 2 and the rounding of its line 3. The bounded fit is the unbounded
-    one, clipped. By pooling adjacent violators, in linear time and exact arithmetic: the mean of a
-    block is a fraction of whole numbers, and only the result is rounded, so the rounding cannot be led
-    astray by an error in the last digit of a mean.
+    Line 2 of the paper's Algorithm 2 and the rounding of its line 3.
     """
     fitted = np.empty_like(noisy)
     with RowPool(len(noisy)) as pool:
@@ -22,26 +25,57 @@ def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
     return fitted
 
 
+def fit_isotonic(sums: Ints, weights: Ints, low: int, high: int) -> Ints:
+    """The same for one row of weighted points: point i has the weight and the mean sum / weight."""
+    if float(weights.sum(dtype=np.float64)) >= 2**31 or np.abs(sums).sum(dtype=np.float64) >= 2**61:
+        return np.array(fit_large(sums.tolist(), weights.tolist(), low, high), dtype=np.int64)
+    fitted = np.empty_like(sums)
+    _fit(sums, weights, low, high, fitted)
+    return fitted
+
+
+def fit_large(sums: list[int], weights: list[int], low: int, high: int) -> list[int]:
+    """The same in Python's own numbers, for those that 64 bits cannot add up: slow, and never wrong."""
+    blocks: list[tuple[int, int, int]] = []  # sum, weight, length
+    for point_sum, point_weight in zip(sums, weights, strict=True):
+        block = (point_sum, point_weight, 1)
+        while blocks and blocks[-1][0] * block[1] >= block[0] * blocks[-1][1]:
+            before = blocks.pop()
+            block = (before[0] + block[0], before[1] + block[1], before[2] + block[2])
+        blocks.append(block)
+    fitted: list[int] = []
+    for total, weight, length in blocks:
+        fitted += [min(max((2 * total + weight) // (2 * weight), low), high)] * length
+    return fitted
+
+
 @kernel
 def _fit_rows(noisy: Ints, low: int, high: int, fitted: Ints) -> None:
-    sums = np.empty(noisy.shape[1], dtype=np.int64)
-    lengths = np.empty(noisy.shape[1], dtype=np.int64)
+    weights = np.ones(noisy.shape[1], dtype=np.int64)
     for r in range(len(noisy)):
-        blocks = 0
-        for value in noisy[r]:
-            total, length = value, 1
-            # Pool with the blocks before, while they are not below this one.
-            while blocks > 0 and not _is_less(sums[blocks - 1], lengths[blocks - 1], total, length):
-                blocks -= 1
-                total += sums[blocks]
-                length += lengths[blocks]
-            sums[blocks], lengths[blocks] = total, length
-            blocks += 1
-        at = 0
-        for b in range(blocks):
-            mean = (2 * sums[b] + lengths[b]) // (2 * lengths[b])  # half up
-            fitted[r, at : at + lengths[b]] = min(max(mean, low), high)
-            at += lengths[b]
+        _fit(noisy[r], weights, low, high, fitted[r])
+
+
+@kernel
+def _fit(sums: Ints, weights: Ints, low: int, high: int, fitted: Ints) -> None:
+    block_sums = np.empty(len(sums), dtype=np.int64)
+    block_weights = np.empty(len(sums), dtype=np.int64)
+    ends = np.empty(len(sums), dtype=np.int64)
+    blocks = 0
+    for i in range(len(sums)):
+        total, weight = sums[i], weights[i]
+        # Pool with the blocks before, while they are not below this one.
+        while blocks > 0 and not _is_less(block_sums[blocks - 1], block_weights[blocks - 1], total, weight):
+            blocks -= 1
+            total += block_sums[blocks]
+            weight += block_weights[blocks]
+        block_sums[blocks], block_weights[blocks], ends[blocks] = total, weight, i + 1
+        blocks += 1
+    start = 0
+    for b in range(blocks):
+        mean = (2 * block_sums[b] + block_weights[b]) // (2 * block_weights[b])  # half up
+        fitted[start : ends[b]] = min(max(mean, low), high)
+        start = ends[b]
 
 
 @kernel

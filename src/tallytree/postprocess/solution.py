@@ -29,8 +29,8 @@ class Solution:
     """Regions x sizes for each level, root first."""
     objective: int
     """The mechanism's objective at the counts, exactly."""
-    certificate: Certificate
-    """Evidence that the counts are optimal."""
+    certificate: Certificate | None
+    """Evidence that the counts are optimal, where the solver gives one."""
     solver: str
     """What found them."""
     effort: dict[str, int]
