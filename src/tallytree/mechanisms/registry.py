@@ -8,8 +8,9 @@ from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.mechanisms.cumulative_dp import CumulativeDP
 from tallytree.mechanisms.direct_dp import DirectDP
+from tallytree.mechanisms.topdown import TopDown
 
-MECHANISMS: tuple[type[Mechanism], ...] = (DirectDP, CumulativeDP, CumulativeChain)
+MECHANISMS: tuple[type[Mechanism], ...] = (DirectDP, CumulativeDP, CumulativeChain, TopDown)
 
 DEFAULT = DirectDP.name
 

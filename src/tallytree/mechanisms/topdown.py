@@ -1,0 +1,34 @@
+"""``topdown``: the US Census Bureau's algorithm of the 2018 end-to-end test."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.mechanisms.base import Mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.queries import SIZES, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopDown(Mechanism):
+    """Measure the sizes query; fix the counts level by level from the root, each within the one above.
+
+    As the paper describes it: least squares with non-negativity on two consecutive levels, then a rounding
+    that keeps the sums, down to the leaves. What a lower level measured never corrects a higher one.
+    """
+
+    name: ClassVar[str] = "topdown"
+    symbol: ClassVar[str] = "TopDown"
+    summary: ClassVar[str] = "sizes query, each level fitted within the counts of the level above"
+    query: ClassVar[Query] = SIZES
+    exact: ClassVar[bool] = False
+    consistent: ClassVar[bool] = True
+    cost: ClassVar[str] = "O(regions x sizes)"
+    reference: ClassVar[str] = "Abowd (2018), as described by Fioretto, Van Hentenryck, Zhu: section 10"
+
+    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+        """Level by level from the root."""
+        from tallytree.postprocess.topdown import solve_top_down
+
+        total = self.check(measurements, total)
+        return solve_top_down(measurements.plan.hierarchy, tuple(measurements.values), total=total)
