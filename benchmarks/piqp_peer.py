@@ -18,6 +18,7 @@ from benchmarks.comparison import Contest, compare
 from benchmarks.instances import Instance, make_instance
 from benchmarks.memory import peak_memory
 from tallytree.postprocess.objective import weigh_levels
+from tallytree.postprocess.qp_model import write_sums
 
 Floats = npt.NDArray[np.float64]
 
@@ -109,36 +110,19 @@ def write_program(instance: Instance, form: str) -> Program:
     weight = np.repeat(weights.astype(np.float64), [value.size for value in values])
     noisy = np.concatenate([value.reshape(-1) for value in values]).astype(np.float64)
     shift = noisy if form == "centred" else np.zeros_like(noisy)
-    equalities, right_side = _write_equalities(instance)
+    sizes = values[0].shape[1]
+    hierarchy = instance.measurements.plan.hierarchy
+    sums = write_sums(hierarchy, sizes, instance.total, total_columns=range(sizes))
     diagonal = np.arange(len(noisy))
     return Program(
         weights=weight,
         target=noisy - shift,
         lower=-shift,
-        equalities=equalities,
-        right_side=right_side - equalities @ shift,
+        equalities=sums.equalities,
+        right_side=sums.right - sums.equalities @ shift,
         quadratic=csc_matrix((2 * weight, (diagonal, diagonal)), shape=(len(noisy), len(noisy))),
         linear=2 * weight * (shift - noisy),
     )
-
-
-def _write_equalities(instance: Instance) -> tuple[csc_matrix, Floats]:
-    """(H2): the roots add up to G; (H3): children to their parent. All leaves are on the last level."""
-    hierarchy, values = instance.measurements.plan.hierarchy, instance.measurements.values
-    sizes = values[0].shape[1]
-    first = np.cumsum([0, *(value.size for value in values)])  # each level's first variable, and row
-    rows, columns = [np.full(sizes, first[-2])], [np.arange(sizes)]
-    signs = [np.ones(sizes)]
-    for level in range(len(values) - 1):
-        parent, child = np.arange(values[level].size), np.arange(values[level + 1].size)
-        above = hierarchy.parents(level + 1)[child // sizes] * sizes + child % sizes
-        rows += [first[level] + parent, first[level] + above]
-        columns += [first[level] + parent, first[level + 1] + child]
-        signs += [np.ones(len(parent)), -np.ones(len(child))]
-    right_side = np.zeros(first[-2] + 1)
-    right_side[-1] = instance.total
-    entries = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
-    return csc_matrix(entries, shape=(len(right_side), int(first[-1]))), right_side
 
 
 def solve_program(program: Program) -> Outcome:

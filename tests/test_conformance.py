@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree.errors import MechanismError
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.queries import QUERIES
@@ -57,8 +58,10 @@ def test_simulated_counts_meet_all_conditions(
 ) -> None:
     counts = make_counts(seed, levels, (low, low + width), largest)
     run = tt.simulate(counts, epsilon=epsilon, mechanism=mechanism, seed=seed)
+    # A relaxation that is rounded promises whole, non-negative counts and nothing else.
+    consistent = tt.mechanism(mechanism).consistent
     for check in verify_counts(run.hierarchy, run.sizes, run.counts, counts.total):
-        assert check.passed, check
+        assert check.passed or not (consistent or check.name == "validity"), check
     assert all(array.dtype == np.int64 for array in run.counts)
 
 
@@ -96,7 +99,12 @@ def test_post_processing_changes_nothing_that_it_is_given(name: str) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_a_release_is_made_and_verified(name: str) -> None:
-    release = tt.release(make_counts(11, 3, (1, 6), 30), epsilon="1", mechanism=name)
+def test_a_release_is_made_and_verified_or_refused(name: str) -> None:
+    counts = make_counts(11, 3, (1, 6), 30)
+    if not tt.mechanism(name).consistent:
+        with pytest.raises(MechanismError, match="cannot make a release: its counts do not add up"):
+            tt.release(counts, epsilon="1", mechanism=name)
+        return
+    release = tt.release(counts, epsilon="1", mechanism=name)
     assert release.verify()
     assert release.manifest["mechanism"]["name"] == name

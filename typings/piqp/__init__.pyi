@@ -33,6 +33,8 @@ class SparseSolver:
         c: Floats,
         A: csc_matrix | None = ...,
         b: Floats | None = ...,
+        G: csc_matrix | None = ...,
+        h_l: Floats | None = ...,
         *,
         x_l: Floats | None = ...,
     ) -> None: ...

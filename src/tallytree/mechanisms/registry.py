@@ -7,10 +7,19 @@ from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.mechanisms.cumulative_dp import CumulativeDP
+from tallytree.mechanisms.cumulative_qp import CumulativeQP
 from tallytree.mechanisms.direct_dp import DirectDP
+from tallytree.mechanisms.direct_qp import DirectQP
 from tallytree.mechanisms.topdown import TopDown
 
-MECHANISMS: tuple[type[Mechanism], ...] = (DirectDP, CumulativeDP, CumulativeChain, TopDown)
+MECHANISMS: tuple[type[Mechanism], ...] = (
+    DirectDP,
+    DirectQP,
+    CumulativeDP,
+    CumulativeQP,
+    CumulativeChain,
+    TopDown,
+)
 
 DEFAULT = DirectDP.name
 

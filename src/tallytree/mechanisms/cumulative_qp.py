@@ -1,0 +1,39 @@
+"""``cumulative-qp``: the paper's M_c^r."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.mechanisms.base import Mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.queries import CUMULATIVE, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class CumulativeQP(Mechanism):
+    """Measure the cumulative query; solve Model M_c without integrality, round, and take differences.
+
+    What is rounded no longer adds up: neither subregions to their region, nor a level to the total.
+    """
+
+    name: ClassVar[str] = "cumulative-qp"
+    symbol: ClassVar[str] = "M_c^r"
+    summary: ClassVar[str] = "cumulative query, relaxation of Model M_c by a QP solver (PIQP), rounded"
+    query: ClassVar[Query] = CUMULATIVE
+    exact: ClassVar[bool] = False
+    consistent: ClassVar[bool] = False
+    cost: ClassVar[str] = "that of an interior-point method on a variable for every region and size"
+    reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
+    caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
+
+    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+        """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
+        from tallytree.postprocess.qp_model import solve_cumulative_qp
+
+        total = self.check(measurements, total)
+        return solve_cumulative_qp(
+            measurements.plan.hierarchy,
+            measurements.values,
+            total=total,
+            scales=[level.scale for level in measurements.plan.levels],
+        )

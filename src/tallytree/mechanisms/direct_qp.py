@@ -1,0 +1,39 @@
+"""``direct-qp``: the paper's M_H^r."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.mechanisms.base import Mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.queries import SIZES, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectQP(Mechanism):
+    """Measure the sizes query; solve Model M_H without integrality, and round every count.
+
+    What is rounded no longer adds up: neither subregions to their region, nor a level to the total.
+    """
+
+    name: ClassVar[str] = "direct-qp"
+    symbol: ClassVar[str] = "M_H^r"
+    summary: ClassVar[str] = "sizes query, relaxation of Model M_H by a QP solver (PIQP), rounded"
+    query: ClassVar[Query] = SIZES
+    exact: ClassVar[bool] = False
+    consistent: ClassVar[bool] = False
+    cost: ClassVar[str] = "that of an interior-point method on a variable for every region and size"
+    reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 5"
+    caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
+
+    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+        """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
+        from tallytree.postprocess.qp_model import solve_sizes_qp
+
+        total = self.check(measurements, total)
+        return solve_sizes_qp(
+            measurements.plan.hierarchy,
+            measurements.values,
+            total=total,
+            scales=[level.scale for level in measurements.plan.levels],
+        )

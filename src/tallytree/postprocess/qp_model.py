@@ -1,0 +1,152 @@
+"""The relaxations of Models M_H and M_c, solved by a general QP solver and rounded, as the paper does.
+
+Variables are the regions and sizes of all levels, level by level. They are given to the solver as
+differences from the noisy answers: in the counts themselves the optimal value is so large that relative
+tolerances let an interior-point method stop too early.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import MechanismError
+from tallytree.hierarchy import Hierarchy
+from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
+from tallytree.postprocess.solution import Solution
+from tallytree.verification import find_inconsistencies
+
+try:
+    import piqp
+    from scipy.sparse import csc_matrix
+except ImportError:
+    raise MechanismError(
+        "This mechanism needs a QP solver that is not installed: pip install 'tallytree[solvers]'."
+    ) from None
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Linear conditions on all variables: ``equalities @ x == right`` and ``steps @ x >= 0``."""
+
+    equalities: csc_matrix
+    right: Floats
+    steps: csc_matrix | None = None
+
+
+def solve_sizes_qp(
+    hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+) -> Solution:
+    """Model M_H without integrality, each count rounded to the nearest whole number: M_H^r."""
+    sizes = values[0].shape[1]
+    relaxed, effort = solve_relaxed(
+        values, scales, write_sums(hierarchy, sizes, total, total_columns=range(sizes))
+    )
+    counts = [np.rint(level).astype(np.int64) for level in relaxed]
+    return _finish(hierarchy, counts, counts, values, scales, effort)
+
+
+def solve_cumulative_qp(
+    hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+) -> Solution:
+    """Model M_c without integrality, each count rounded, then the differences: M_c^r."""
+    sizes = values[0].shape[1]
+    sums = write_sums(hierarchy, sizes, total, total_columns=[sizes - 1])
+    steps = write_steps(sum(len(level) for level in values), sizes)
+    relaxed, effort = solve_relaxed(values, scales, Conditions(sums.equalities, sums.right, steps))
+    # Rounding keeps an order, but for errors of the solver.
+    cumulative = [np.maximum.accumulate(np.rint(level).astype(np.int64), axis=1) for level in relaxed]
+    counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
+    return _finish(hierarchy, counts, cumulative, values, scales, effort)
+
+
+def write_sums(hierarchy: Hierarchy, sizes: int, total: int, *, total_columns: Sequence[int]) -> Conditions:
+    """(H3) or (C4), children add up to their parent; (H2) or (C2), these root columns to the total."""
+    rows, columns, signs = [], [], []
+    first, row = 0, 0
+    for level in range(len(hierarchy.levels) - 1):
+        inner = np.flatnonzero(hierarchy.has_children(level))
+        place = np.full(len(hierarchy.regions(level)), -1)
+        place[inner] = np.arange(len(inner))
+        below = first + len(place) * sizes
+        parents = place[hierarchy.parents(level + 1)]
+        size = np.arange(sizes)
+        rows += [row + (place[inner][:, None] * sizes + size).ravel()]
+        columns += [first + (inner[:, None] * sizes + size).ravel()]
+        signs += [np.ones(len(inner) * sizes)]
+        rows += [row + (parents[:, None] * sizes + size).ravel()]
+        columns += [below + np.arange(len(parents) * sizes)]
+        signs += [-np.ones(len(parents) * sizes)]
+        first, row = below, row + len(inner) * sizes
+    rows += [np.full(len(total_columns), row)]
+    columns += [np.array(total_columns)]
+    signs += [np.ones(len(total_columns))]
+    right = np.zeros(row + 1)
+    right[-1] = total
+    shape = (row + 1, hierarchy.region_count * sizes)
+    entries = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
+    return Conditions(csc_matrix(entries, shape=shape), right)
+
+
+def write_steps(regions: int, sizes: int) -> csc_matrix | None:
+    """(C3): in every region, each cumulative count less the one before."""
+    if sizes == 1:
+        return None
+    column = np.arange(regions * sizes).reshape(regions, sizes)
+    count = regions * (sizes - 1)
+    rows = np.tile(np.arange(count), 2)
+    columns = np.concatenate([column[:, 1:].ravel(), column[:, :-1].ravel()])
+    signs = np.repeat([1.0, -1.0], count)
+    return csc_matrix((signs, (rows, columns)), shape=(count, regions * sizes))
+
+
+def solve_relaxed(
+    values: Sequence[Ints], scales: Sequence[Fraction], conditions: Conditions
+) -> tuple[list[Floats], dict[str, int]]:
+    """The optimum over real numbers, for each level, and what it took."""
+    noisy = np.concatenate([level.ravel() for level in values]).astype(np.float64)
+    weights = weigh_levels(scales)
+    # As a share of the largest weight: only ratios matter, and the solver likes numbers near one.
+    weight = np.repeat(weights / weights.max(), [level.size for level in values])
+    variables = np.arange(len(noisy))
+    quadratic = csc_matrix((2.0 * weight, (variables, variables)), shape=(len(noisy),) * 2)
+    solver = piqp.SparseSolver()
+    solver.setup(
+        quadratic,
+        np.zeros(len(noisy)),
+        conditions.equalities,
+        conditions.right - conditions.equalities @ noisy,
+        conditions.steps,
+        None if conditions.steps is None else -(conditions.steps @ noisy),
+        x_l=-noisy,
+    )
+    status = solver.solve()
+    if status != piqp.Status.PIQP_SOLVED:
+        raise MechanismError(f"PIQP did not solve the model: it stopped with {status.name}.")
+    ends = np.cumsum([level.size for level in values])[:-1]
+    relaxed = np.split(solver.result.x + noisy, ends)
+    shaped = [part.reshape(level.shape) for part, level in zip(relaxed, values, strict=True)]
+    return shaped, {"iterations": solver.result.info.iter}
+
+
+def _finish(
+    hierarchy: Hierarchy,
+    counts: list[Ints],
+    answers: list[Ints],
+    values: Sequence[Ints],
+    scales: Sequence[Fraction],
+    effort: dict[str, int],
+) -> Solution:
+    violations = sum(int(wrong.sum()) for wrong in find_inconsistencies(hierarchy, counts))
+    return Solution(
+        counts=counts,
+        objective=add_weighted_squares(answers, values, weigh_levels(scales)),
+        certificate=None,
+        solver="piqp",
+        effort={**effort, "violations": violations},
+    )
