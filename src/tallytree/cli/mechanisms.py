@@ -16,6 +16,7 @@ def mechanisms(as_json: Json = False) -> None:
             "exact": kind.exact,
             "consistent": kind.consistent,
             "cost": kind.cost,
+            "small": kind.small,
             "reference": kind.reference,
             "caveat": kind.caveat,
             "default": kind.name == DEFAULT,
@@ -30,7 +31,7 @@ def mechanisms(as_json: Json = False) -> None:
         print_text(f"  {fact['summary']}")
         print_text(f"  {'exact' if fact['exact'] else 'not exact'}, ", end="")
         print_text("consistent" if fact["consistent"] else "not consistent: cannot make a release")
-        print_text(f"  cost: {fact['cost']}")
+        print_text(f"  cost: {fact['cost']}{' (for small problems only)' if fact['small'] else ''}")
         print_text(f"  see: {fact['reference']}")
         if fact["caveat"]:
             print_text(f"  beware: {fact['caveat']}")

@@ -33,6 +33,8 @@ class Mechanism(ABC):
     """Its counts meet all conditions of a release by construction."""
     cost: ClassVar[str]
     reference: ClassVar[str]
+    small: ClassVar[bool] = False
+    """Its time or memory grows out of hand: for small problems, to compare with."""
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
 

@@ -7,15 +7,21 @@ from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.mechanisms.cumulative_dp import CumulativeDP
+from tallytree.mechanisms.cumulative_qip import CumulativeQIP
 from tallytree.mechanisms.cumulative_qp import CumulativeQP
+from tallytree.mechanisms.direct_cp import DirectCP
 from tallytree.mechanisms.direct_dp import DirectDP
+from tallytree.mechanisms.direct_qip import DirectQIP
 from tallytree.mechanisms.direct_qp import DirectQP
 from tallytree.mechanisms.topdown import TopDown
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
     DirectDP,
+    DirectQIP,
     DirectQP,
+    DirectCP,
     CumulativeDP,
+    CumulativeQIP,
     CumulativeQP,
     CumulativeChain,
     TopDown,

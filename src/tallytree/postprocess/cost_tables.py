@@ -12,10 +12,11 @@ optimum (``certificate``). And line 2 of Algorithm 1 needs the cost of the step 
 v up to the minimum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +48,35 @@ class CostTable:
         return self.low + int(np.argmin(self.costs))
 
 
+class Merged(Protocol):
+    """phi: the least cost of a node's children together, for each sum of their values."""
+
+    @property
+    def low(self) -> int:
+        """The least sum."""
+        ...
+
+    @property
+    def high(self) -> int:
+        """The largest sum."""
+        ...
+
+    @property
+    def table(self) -> CostTable:
+        """The cost of every sum."""
+        ...
+
+    def split(self, value: int) -> Ints:
+        """The children's values that add up to ``value`` at least cost."""
+        ...
+
+
+Merger = Callable[[Sequence[CostTable]], Merged]
+
+
 @dataclass(frozen=True)
 class MergedTable:
-    """phi: the least cost of a node's children together, for each sum of their values."""
+    """phi by Algorithm 1, TableMerge."""
 
     table: CostTable
     start: Ints
@@ -58,6 +85,16 @@ class MergedTable:
     """Whose value grows by one at each step up from the sum of v^0: the paper's v^+."""
     down: Ints
     """Whose value shrinks by one at each step down: the paper's v^-."""
+
+    @property
+    def low(self) -> int:
+        """The least sum."""
+        return self.table.low
+
+    @property
+    def high(self) -> int:
+        """The largest sum."""
+        return self.table.high
 
     def split(self, value: int) -> Ints:
         """The children's values that add up to ``value`` at least cost."""
@@ -112,33 +149,40 @@ def add_costs(own: CostTable, below: CostTable) -> CostTable | None:
 
 
 def solve_with_tables(
-    tree: Tree, noisy: Cells, weights: Ints, total: int, scales: Sequence[Fraction]
+    tree: Tree,
+    noisy: Cells,
+    weights: Ints,
+    total: int,
+    scales: Sequence[Fraction],
+    merge: Merger = merge_tables,
 ) -> tuple[Cells, int]:
     """The optimum of Model M_H, and how many times the paper's domains had to be doubled."""
     deltas = [3 * ceil(2 * scale**2) for scale in scales]
     doublings = 0
     while True:
-        solution = _solve(tree, noisy, weights, total, deltas)
+        solution = _solve(tree, noisy, weights, total, deltas, merge)
         if solution is not None and not _at_an_end(tree, noisy, solution, deltas):
             return solution, doublings
         deltas = [2 * delta for delta in deltas]
         doublings += 1
 
 
-def _solve(tree: Tree, noisy: Cells, weights: Ints, total: int, deltas: Sequence[int]) -> Cells | None:
+def _solve(
+    tree: Tree, noisy: Cells, weights: Ints, total: int, deltas: Sequence[int], merge: Merger
+) -> Cells | None:
     """Both phases within the given domains; None if they admit no solution."""
     _check_entries(tree, noisy, deltas)
     sizes = len(noisy.inner)
-    merged: list[list[MergedTable]] = []
+    merged: list[list[Merged]] = []
     roots: list[CostTable] = []
     for s in range(sizes):  # bottom-up, each size's subtree for itself
-        tables = _build_subtree(tree, noisy.inner[s], noisy.leaf[s], weights, deltas)
+        tables = _build_subtree(tree, noisy.inner[s], noisy.leaf[s], weights, deltas, merge)
         if tables is None:
             return None
         merged.append(tables[0])
         roots.append(tables[1])
-    top = merge_tables(roots)
-    if not top.table.low <= total <= top.table.high:
+    top = merge(roots)
+    if not top.low <= total <= top.high:
         return None
     counts = Cells(np.zeros_like(noisy.inner), np.zeros_like(noisy.leaf))
     counts.inner[:, 0] = top.split(total)
@@ -152,11 +196,11 @@ def _solve(tree: Tree, noisy: Cells, weights: Ints, total: int, deltas: Sequence
 
 
 def _build_subtree(
-    tree: Tree, noisy_inner: Ints, noisy_leaf: Ints, weights: Ints, deltas: Sequence[int]
-) -> tuple[list[MergedTable], CostTable] | None:
+    tree: Tree, noisy_inner: Ints, noisy_leaf: Ints, weights: Ints, deltas: Sequence[int], merge: Merger
+) -> tuple[list[Merged], CostTable] | None:
     """The bottom-up phase of one size: phi of every inner node, and tau of the root."""
     tables: dict[int, CostTable] = {}
-    merged: dict[int, MergedTable] = {}
+    merged: dict[int, Merged] = {}
     for v in reversed(range(len(tree.level))):
         level = int(tree.level[v])
         children = [tables.pop(c) for c in range(tree.inner[v], tree.inner[v + 1])]
@@ -164,7 +208,7 @@ def _build_subtree(
             own_costs(int(noisy_leaf[i]), int(weights[level + 1]), deltas[level + 1])
             for i in range(tree.family[v], tree.family[v + 1])
         ]
-        merged[v] = merge_tables(children)
+        merged[v] = merge(children)
         table = add_costs(own_costs(int(noisy_inner[v]), int(weights[level]), deltas[level]), merged[v].table)
         if table is None:
             return None

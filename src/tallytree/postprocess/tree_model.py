@@ -9,7 +9,7 @@ import numpy.typing as npt
 from tallytree.errors import CheckError
 from tallytree.hierarchy import Hierarchy
 from tallytree.postprocess.certificate import certify
-from tallytree.postprocess.cost_tables import solve_with_tables
+from tallytree.postprocess.cost_tables import Merger, merge_tables, solve_with_tables
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.solution import Solution
@@ -34,8 +34,9 @@ def solve_tree_model(
     layout = TreeLayout.of(hierarchy)
     noisy = layout.gather(values)
     tree_weights, tree_scales = layout.per_level(weights, scales)
-    if solver == "tables":
-        counts, doublings = solve_with_tables(layout.tree, noisy, tree_weights, total, tree_scales)
+    if solver in ("tables", "constraints"):
+        merge = merge_tables if solver == "tables" else _load_constraint_solver()
+        counts, doublings = solve_with_tables(layout.tree, noisy, tree_weights, total, tree_scales, merge)
         effort = {"domain_doublings": doublings}
     else:
         counts, exchanges = project_onto_tree(layout.tree, noisy, tree_weights, total)
@@ -51,3 +52,9 @@ def solve_tree_model(
         solver=solver,
         effort=effort,
     )
+
+
+def _load_constraint_solver() -> Merger:
+    from tallytree.postprocess.cp_tables import merge_by_constraints
+
+    return merge_by_constraints

@@ -1,0 +1,42 @@
+"""``direct-cp``: the paper's M_dp^OP."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.mechanisms.base import Mechanism
+from tallytree.postprocess.solution import Solution
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.queries import SIZES, Query
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectCP(Mechanism):
+    """Measure the sizes query; the dynamic program on cost tables, each entry by a constraint solver.
+
+    The paper's first version of ``direct-dp``, which does not use that the tables are convex: every
+    problem of its equation (d) goes to OR-tools CP-SAT, with a table constraint for each child.
+    """
+
+    name: ClassVar[str] = "direct-cp"
+    symbol: ClassVar[str] = "M_dp^OP"
+    summary: ClassVar[str] = "sizes query, Model M_H by dynamic programming with a constraint solver (CP-SAT)"
+    query: ClassVar[Query] = SIZES
+    exact: ClassVar[bool] = True
+    consistent: ClassVar[bool] = True
+    cost: ClassVar[str] = "a constraint problem for every region, size and value"
+    reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 6"
+    small: ClassVar[bool] = True
+    caveat: ClassVar[str] = "needs tallytree[solvers]"
+
+    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+        """The exact optimum of Model M_H for these measurements."""
+        from tallytree.postprocess.tree_model import solve_tree_model
+
+        total = self.check(measurements, total)
+        return solve_tree_model(
+            measurements.plan.hierarchy,
+            measurements.values,
+            total=total,
+            scales=[level.scale for level in measurements.plan.levels],
+            solver="constraints",
+        )
