@@ -41,6 +41,7 @@ def release(
     plan = method.plan(
         counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds
     )
+    method.require()
     measurements = measure(plan, counts, noise=ExactNoise(), progress=progress)
     finish = progress("Making the counts add up", 1)
     solution = method.postprocess(measurements, total=counts.total)

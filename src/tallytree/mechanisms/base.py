@@ -4,6 +4,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import ClassVar
 
 from tallytree.errors import MechanismError
@@ -38,10 +39,18 @@ class Mechanism(ABC):
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
 
+    solver_module: ClassVar[str] = ""
+    """The solver's module, if it needs a library that may be missing."""
+
     @property
     def obstacle(self) -> str | None:
         """Why it cannot make a release, as the end of a sentence; None if it can."""
         return None if self.consistent else "its counts do not add up"
+
+    def require(self) -> None:
+        """Load the solver: a library that is missing must be found out before noise is drawn."""
+        if self.solver_module:
+            import_module(self.solver_module)
 
     def plan(
         self,

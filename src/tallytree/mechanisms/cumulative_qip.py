@@ -26,6 +26,7 @@ class CumulativeQIP(Mechanism):
     cost: ClassVar[str] = "exponential at worst"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
     small: ClassVar[bool] = True
+    solver_module: ClassVar[str] = "tallytree.postprocess.qip_model"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
 
     time_limit: float = 300.0

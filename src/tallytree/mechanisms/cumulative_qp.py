@@ -24,6 +24,7 @@ class CumulativeQP(Mechanism):
     consistent: ClassVar[bool] = False
     cost: ClassVar[str] = "that of an interior-point method on a variable for every region and size"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
+    solver_module: ClassVar[str] = "tallytree.postprocess.qp_model"
     caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
 
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:

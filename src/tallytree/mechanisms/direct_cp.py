@@ -26,6 +26,7 @@ class DirectCP(Mechanism):
     cost: ClassVar[str] = "a constraint problem for every region, size and value"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 6"
     small: ClassVar[bool] = True
+    solver_module: ClassVar[str] = "tallytree.postprocess.cp_tables"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
 
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:

@@ -26,6 +26,7 @@ class DirectQIP(Mechanism):
     cost: ClassVar[str] = "exponential at worst"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 5"
     small: ClassVar[bool] = True
+    solver_module: ClassVar[str] = "tallytree.postprocess.qip_model"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
 
     time_limit: float = 300.0
