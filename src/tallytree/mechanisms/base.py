@@ -2,10 +2,14 @@
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from importlib import import_module
 from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
@@ -17,6 +21,8 @@ from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import Query
 from tallytree.sizes import Sizes
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +70,20 @@ class Mechanism(ABC):
         """What to measure, and with how much noise; ``budget`` weighs the levels (None: evenly)."""
         return make_plan(self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds)
 
-    @abstractmethod
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
         """Counts that meet the conditions of a release, from noisy answers and the public total."""
+        total = self._check(measurements, total)
+        plan = measurements.plan
+        scales = [level.scale for level in plan.levels]
+        return self.solve(plan.hierarchy, measurements.values, total=total, scales=scales)
 
-    def check(self, measurements: Measurements, total: int) -> int:
+    @abstractmethod
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
+        """The post-processing itself, on noisy answers that fit: regions x sizes for each level."""
+
+    def _check(self, measurements: Measurements, total: int) -> int:
         """Refuse what does not fit this mechanism; the total as an int."""
         if not isinstance(measurements, Measurements):
             raise MechanismError("Post-processing takes Measurements and nothing else.")

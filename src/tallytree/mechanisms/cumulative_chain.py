@@ -1,15 +1,15 @@
 """``cumulative-chain``: the paper's M_c^ch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.budget import Exact
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CHAIN, CUMULATIVE, Query
@@ -80,15 +80,10 @@ class CumulativeChain(Mechanism):
         ]
         return replace(plan, levels=tuple(levels))
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
         """The exact optimum of the chain model for these measurements."""
         from tallytree.postprocess.chain import solve_chain_model
 
-        total = self.check(measurements, total)
-        return solve_chain_model(
-            measurements.plan.hierarchy,
-            measurements.values,
-            total=total,
-            scales=[level.scale for level in measurements.plan.levels],
-            solver=self.solver,
-        )
+        return solve_chain_model(hierarchy, values, total=total, scales=scales, solver=self.solver)

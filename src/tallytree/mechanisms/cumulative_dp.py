@@ -1,13 +1,15 @@
 """``cumulative-dp``: the paper's M_c^dp."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from tallytree.mechanisms.base import Mechanism
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.queries import CUMULATIVE, Query
 
 
@@ -31,16 +33,13 @@ class CumulativeDP(Mechanism):
     cost: ClassVar[str] = "O(regions x sizes), then as direct-dp"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9.1, Algorithm 2"
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
         """The paper's Algorithm 2."""
         from tallytree.postprocess.isotonic import fit_isotonic_rows
         from tallytree.postprocess.tree_model import solve_tree_model
 
-        total = self.check(measurements, total)
-        cumulative = [fit_isotonic_rows(values, 0, total) for values in measurements.values]
-        return solve_tree_model(
-            measurements.plan.hierarchy,
-            [np.diff(values, axis=1, prepend=0) for values in cumulative],
-            total=total,
-            scales=[level.scale for level in measurements.plan.levels],
-        )
+        cumulative = [fit_isotonic_rows(level, 0, total) for level in values]
+        differences = [np.diff(level, axis=1, prepend=0) for level in cumulative]
+        return solve_tree_model(hierarchy, differences, total=total, scales=scales)

@@ -1,12 +1,14 @@
 """``cumulative-qip``: the paper's M_c."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.mechanisms.base import Mechanism
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.mechanisms.time_limit import check_time_limit
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.queries import CUMULATIVE, Query
 
 
@@ -34,15 +36,10 @@ class CumulativeQIP(Mechanism):
     def __post_init__(self) -> None:
         check_time_limit(self.time_limit)
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
         """The integer optimum by branch and bound."""
         from tallytree.postprocess.qip_model import solve_cumulative_qip
 
-        total = self.check(measurements, total)
-        return solve_cumulative_qip(
-            measurements.plan.hierarchy,
-            measurements.values,
-            total=total,
-            scales=[level.scale for level in measurements.plan.levels],
-            time_limit=self.time_limit,
-        )
+        return solve_cumulative_qip(hierarchy, values, total=total, scales=scales, time_limit=self.time_limit)

@@ -1,11 +1,13 @@
 """``cumulative-qp``: the paper's M_c^r."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.mechanisms.base import Mechanism
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.queries import CUMULATIVE, Query
 
 
@@ -27,14 +29,10 @@ class CumulativeQP(Mechanism):
     solver_module: ClassVar[str] = "tallytree.postprocess.qp_model"
     caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
         """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
         from tallytree.postprocess.qp_model import solve_cumulative_qp
 
-        total = self.check(measurements, total)
-        return solve_cumulative_qp(
-            measurements.plan.hierarchy,
-            measurements.values,
-            total=total,
-            scales=[level.scale for level in measurements.plan.levels],
-        )
+        return solve_cumulative_qp(hierarchy, values, total=total, scales=scales)

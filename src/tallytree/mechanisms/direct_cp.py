@@ -1,11 +1,13 @@
 """``direct-cp``: the paper's M_dp^OP."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.mechanisms.base import Mechanism
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.queries import SIZES, Query
 
 
@@ -29,15 +31,10 @@ class DirectCP(Mechanism):
     solver_module: ClassVar[str] = "tallytree.postprocess.cp_tables"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         from tallytree.postprocess.tree_model import solve_tree_model
 
-        total = self.check(measurements, total)
-        return solve_tree_model(
-            measurements.plan.hierarchy,
-            measurements.values,
-            total=total,
-            scales=[level.scale for level in measurements.plan.levels],
-            solver="constraints",
-        )
+        return solve_tree_model(hierarchy, values, total=total, scales=scales, solver="constraints")

@@ -1,12 +1,14 @@
 """``direct-dp``: the paper's M_H^dp."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
-from tallytree.mechanisms.base import Mechanism
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.queries import SIZES, Query
 
 SOLVERS = ("projection", "tables")
@@ -38,16 +40,11 @@ class DirectDP(Mechanism):
                 f"There is no solver {show(self.solver)}: {name_choices(self.solver, SOLVERS)}"
             )
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         # Imported here: the kernels bring their compiler along.
         from tallytree.postprocess.tree_model import solve_tree_model
 
-        total = self.check(measurements, total)
-        return solve_tree_model(
-            measurements.plan.hierarchy,
-            measurements.values,
-            total=total,
-            scales=[level.scale for level in measurements.plan.levels],
-            solver=self.solver,
-        )
+        return solve_tree_model(hierarchy, values, total=total, scales=scales, solver=self.solver)

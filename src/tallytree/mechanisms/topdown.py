@@ -1,11 +1,13 @@
 """``topdown``: the US Census Bureau's algorithm of the 2018 end-to-end test."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.mechanisms.base import Mechanism
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.queries import SIZES, Query
 
 
@@ -26,9 +28,10 @@ class TopDown(Mechanism):
     cost: ClassVar[str] = "O(regions x sizes)"
     reference: ClassVar[str] = "Abowd (2018), as described by Fioretto, Van Hentenryck, Zhu: section 10"
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
-        """Level by level from the root."""
+    def solve(
+        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
+    ) -> Solution:
+        """Level by level from the root; scales do not matter, since no level is weighed against another."""
         from tallytree.postprocess.topdown import solve_top_down
 
-        total = self.check(measurements, total)
-        return solve_top_down(measurements.plan.hierarchy, tuple(measurements.values), total=total)
+        return solve_top_down(hierarchy, values, total=total)

@@ -7,6 +7,8 @@ is kept, it is max(0, noisy + rise) for a whole rise, with one more for some (``
 which is the integer optimum of that problem as well.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,7 +22,7 @@ from tallytree.postprocess.tree_rounding import fill
 Ints = npt.NDArray[np.int64]
 
 
-def solve_top_down(hierarchy: Hierarchy, values: tuple[Ints, ...], *, total: int) -> Solution:
+def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int) -> Solution:
     """Counts level by level from the root; the objective is the sum of (n^ - n~)^2 over all levels."""
     layout = TreeLayout.of(hierarchy)
     noisy = layout.gather(values)
