@@ -11,6 +11,7 @@ import tallytree as tt
 from tallytree.errors import MechanismError
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.postprocess.chain_tables import build_tables, list_chain, trace_back
+from tallytree.postprocess.isotonic import fit_large
 from tallytree.privacy.neighbours import enumerate_additions
 from tests import naive
 from tests.instances import random_hierarchy
@@ -122,10 +123,19 @@ def test_tables_too_large_for_the_machine_are_refused() -> None:
         tables.postprocess(tt.Measurements(wide, [np.zeros((1, 1000), dtype=np.int64)]), total=5)
 
 
-def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same() -> None:
+def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     h = tt.Hierarchy.from_paths(["nation", "state"], [("US", f"{i}") for i in range(8)])
     chain = tt.mechanism("cumulative-chain")
-    plan = chain.plan(h, sizes=(1, 2**14), epsilon=1)
+    plan = chain.plan(h, sizes=(1, 2**17), epsilon=1)
+    slow: list[int] = []
+
+    def fit_slowly(sums: list[int], weights: list[int], low: int, high: int) -> list[int]:
+        slow.append(len(sums))
+        return fit_large(sums, weights, low, high)
+
+    monkeypatch.setattr("tallytree.postprocess.isotonic.fit_large", fit_slowly)
     rng = np.random.default_rng(3)
     noisy = [2**39 - rng.integers(0, 1000, plan.shape(level)) for level in range(2)]
     solution = chain.postprocess(tt.Measurements(plan, noisy), total=2**39)
@@ -134,3 +144,4 @@ def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same() -> None:
     # Moving everything down together moves the fit with it.
     low = chain.postprocess(tt.Measurements(plan, [n - 2**39 + 2000 for n in noisy]), total=2000)
     assert low.objective == solution.objective
+    assert slow == [8 * 2**17 - 1]  # the first only

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 import tallytree as tt
-from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows, fit_large
+from tallytree.postprocess.isotonic import _is_less, fit_isotonic, fit_isotonic_rows, fit_large
 from tests.instances import random_hierarchy
 
 
@@ -58,6 +58,18 @@ def test_the_weighted_fit_equals_its_twin_and_repeated_points(
     repeated = np.repeat([value for value, _ in points], weights)[None, :]
     ends = np.cumsum(weights) - 1
     assert fast == fit_isotonic_rows(repeated, low, low + 30)[0, ends].tolist()
+
+
+@given(
+    a=st.integers(-(2**60), 2**60),
+    m=st.integers(1, 2**60),
+    b=st.integers(-(2**60), 2**60),
+    n=st.integers(1, 2**60),
+    k=st.integers(1, 2**20),
+)
+def test_fractions_are_compared_exactly(a: int, m: int, b: int, n: int, k: int) -> None:
+    assert _is_less(a, m, b, n) == (Fraction(a, m) < Fraction(b, n))
+    assert not _is_less(a % 2**40 * k, m % 2**40 * k + k, a % 2**40, m % 2**40 + 1)  # equal ones
 
 
 def test_huge_values_do_not_overflow() -> None:

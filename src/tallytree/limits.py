@@ -13,6 +13,9 @@ MAX_MEASURED = 2**39
 MAX_WEIGHT_SUM = 2**20
 """The levels' integer weights added up: enough for any split of the budget in thousandths."""
 
+MAX_CHAIN_WEIGHT_SUM = 2**31
+"""The same for the chain model, whose levels differ in noise as much as in regions."""
+
 MAX_SCALE = 2**32
 """The noise scale of a level: its noise stays below MAX_MEASURED with probability 1 - exp(-128)."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
+from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
 from tallytree.postprocess.chain_tables import solve_chain_with_tables
 from tallytree.postprocess.isotonic import fit_isotonic
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
@@ -34,7 +35,7 @@ def solve_chain_model(
     solver: str = "isotonic",
 ) -> Solution:
     """The exact integer optimum of (C6) - (C10); a level weighs 1 / scale^2."""
-    weights = weigh_levels(scales)
+    weights = weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM)
     if solver == "tables":
         chain, doublings = solve_chain_with_tables(hierarchy, values, weights, total, scales)
         effort = {"domain_doublings": doublings}

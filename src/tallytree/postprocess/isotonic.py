@@ -27,7 +27,7 @@ def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
 
 def fit_isotonic(sums: Ints, weights: Ints, low: int, high: int) -> Ints:
     """The same for one row of weighted points: point i has the weight and the mean sum / weight."""
-    if float(weights.sum(dtype=np.float64)) >= 2**31 or np.abs(sums).sum(dtype=np.float64) >= 2**61:
+    if max(np.abs(sums).sum(dtype=np.float64), weights.sum(dtype=np.float64)) >= 2**61:
         return np.array(fit_large(sums.tolist(), weights.tolist(), low, high), dtype=np.int64)
     fitted = np.empty_like(sums)
     _fit(sums, weights, low, high, fitted)
@@ -80,7 +80,13 @@ def _fit(sums: Ints, weights: Ints, low: int, high: int, fitted: Ints) -> None:
 
 @kernel
 def _is_less(a: int, m: int, b: int, n: int) -> bool:
-    """a / m < b / n for positive m and n: whole parts first, so that no product can overflow."""
-    if a // m != b // n:
-        return a // m < b // n
-    return (a % m) * n < (b % n) * m
+    """a / m < b / n for positive m and n, as continued fractions, so that no product can overflow."""
+    less = True  # whether a smaller first fraction means yes; it turns at every step
+    while True:
+        if a // m != b // n:
+            return (a // m < b // n) == less
+        a, b = a % m, b % n
+        if a == 0 or b == 0:
+            return a != b and (a == 0) == less
+        # a/m < b/n, both below one, is the same as m/a > n/b.
+        a, m, b, n, less = m, a, n, b, not less

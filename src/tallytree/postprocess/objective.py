@@ -12,12 +12,12 @@ from tallytree.limits import MAX_WEIGHT_SUM
 Ints = npt.NDArray[np.int64]
 
 
-def weigh_levels(scales: Sequence[Fraction]) -> Ints:
+def weigh_levels(scales: Sequence[Fraction], *, most: int = MAX_WEIGHT_SUM) -> Ints:
     """The levels' weights, in proportion to 1 / scale^2, as the smallest whole numbers.
 
     The less noise a level has, the more it counts (inverse variance). With the paper's even split all
-    weights are 1, and the objective is its (H1). Ratios too fine for whole numbers of the permitted
-    size (no split in thousandths is) are rounded.
+    weights are 1, and the objective is its (H1). Ratios too fine for whole numbers that add up to at
+    most ``most`` (no split in thousandths is) are rounded.
 
     >>> weigh_levels([Fraction(6), Fraction(3)]).tolist()
     [1, 4]
@@ -26,8 +26,8 @@ def weigh_levels(scales: Sequence[Fraction]) -> Ints:
     denominator = lcm(*(share.denominator for share in shares))
     exact = [int(share * denominator) for share in shares]
     exact = [weight // gcd(*exact) for weight in exact]
-    if sum(exact) > MAX_WEIGHT_SUM:
-        room = MAX_WEIGHT_SUM - len(exact)  # each may round up
+    if sum(exact) > most:
+        room = most - len(exact)  # each may round up
         exact = [max(1, round(Fraction(weight * room, sum(exact)))) for weight in exact]
     return np.array(exact, dtype=np.int64)
 
