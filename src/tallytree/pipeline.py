@@ -29,8 +29,9 @@ def release(
     """Release ``counts`` under epsilon-differential privacy.
 
     ``epsilon`` is text, an int, a Fraction or a Decimal; ``budget`` weighs the levels, which share
-    epsilon evenly if it is None. All that can be wrong is found before any noise is drawn. Each call
-    spends ``epsilon`` anew, and nothing here remembers what was spent before.
+    epsilon evenly if it is None. Each call spends ``epsilon`` anew, and nothing here remembers what was
+    spent before. Whatever is wrong with the input is found before any noise is drawn; only a solver for
+    small problems may still give up after that, and then the noise that it was given is lost.
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")

@@ -44,7 +44,6 @@ class Mechanism(ABC):
     """Its time or memory grows out of hand: for small problems, to compare with."""
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
-
     solver_module: ClassVar[str] = ""
     """The solver's module, if it needs a library that may be missing."""
 
@@ -68,7 +67,12 @@ class Mechanism(ABC):
         bounds: Bounds | None = None,
     ) -> Plan:
         """What to measure, and with how much noise; ``budget`` weighs the levels (None: evenly)."""
-        return make_plan(self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds)
+        plan = make_plan(self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds)
+        return self.calibrate(plan)
+
+    def calibrate(self, plan: Plan) -> Plan:
+        """The plan as this mechanism measures it: as it is, with the noise that epsilon asks for."""
+        return plan
 
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
         """Counts that meet the conditions of a release, from noisy answers and the public total."""

@@ -1,6 +1,6 @@
 """``cumulative-chain``: the paper's M_c^ch."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar
@@ -9,11 +9,8 @@ from tallytree.errors import MechanismError, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.budget import Exact
-from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CHAIN, CUMULATIVE, Query
-from tallytree.sizes import Sizes
 
 CALIBRATIONS = ("sound", "published")
 SOLVERS = ("isotonic", "tables")
@@ -60,17 +57,8 @@ class CumulativeChain(Mechanism):
         """Why it cannot make a release."""
         return None if self.calibration == "sound" else "its published noise hides less than it says"
 
-    def plan(
-        self,
-        hierarchy: Hierarchy,
-        *,
-        sizes: Sizes,
-        epsilon: Exact,
-        budget: Mapping[str, Exact] | None = None,
-        bounds: Bounds | None = None,
-    ) -> Plan:
-        """What to measure; as published, with the real epsilon of the paper's noise."""
-        plan = super().plan(hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds)
+    def calibrate(self, plan: Plan) -> Plan:
+        """As it is if sound; as published, the paper's noise with the epsilon that it really has."""
         if self.calibration == "sound":
             return plan
         claimed = CUMULATIVE.sensitivity(plan.bounds, 1)
