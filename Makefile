@@ -8,7 +8,7 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/tallytree demo
 
-## All tests, the slow ones included.
+## All tests.
 test: .venv/installed-dev
 	$(BIN)/pytest -q -n auto
 

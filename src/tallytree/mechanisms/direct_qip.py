@@ -29,7 +29,9 @@ class DirectQIP(Mechanism):
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 5"
     small: ClassVar[bool] = True
     solver_module: ClassVar[str] = "tallytree.postprocess.qip_model"
-    caveat: ClassVar[str] = "needs tallytree[solvers]"
+    caveat: ClassVar[str] = (
+        "exact up to the tolerances of SCIP, which works in floats; needs tallytree[solvers]"
+    )
 
     time_limit: float = 300.0
 
