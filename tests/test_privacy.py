@@ -15,7 +15,7 @@ from tallytree.limits import MAX_MEASURED
 from tallytree.measurement import _add_and_clamp, measure
 from tallytree.privacy.budget import parse_exact, split_budget
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
-from tallytree.privacy.noise import SeededNoise, round_scale_up
+from tallytree.privacy.noise import ExactNoise, SeededNoise, round_scale_up
 from tallytree.privacy.plan import make_plan
 from tallytree.privacy.queries import QUERIES
 from tests.instances import random_hierarchy
@@ -132,3 +132,37 @@ def test_counts_made_under_other_bounds_are_not_measured() -> None:
     with pytest.raises(CountsError, match="other bounds"):
         plan.answers(looser)
     assert tt.release(looser, epsilon=1).measurements.plan.levels[0].sensitivity == 4
+
+
+@pytest.mark.parametrize("z", [1, 3])
+@pytest.mark.parametrize("m", [1, 2])
+def test_no_neighbour_has_another_number_of_groups_anywhere(m: int, z: int) -> None:
+    """Why the last cumulative count may be measured without noise where it is public."""
+    ending = [query for query in QUERIES.values() if query.ends_with_total]
+    assert ending
+    for seed in range(3):
+        counts = small_counts(seed, Bounds(max_records=m, max_quantity=z), 0)
+        for query in ending:
+            for level in range(len(counts.hierarchy.levels)):
+                known = counts.array(level).sum(axis=1)
+                for other in [counts, *enumerate_additions(counts)]:
+                    np.testing.assert_array_equal(query.answer(other, level)[:, -1], known)
+
+
+def test_only_public_totals_are_measured_without_noise() -> None:
+    rng = np.random.default_rng(0)
+    hierarchy = tt.Hierarchy.from_paths(["a", "b", "c"], [("r", str(i % 5), str(i)) for i in range(40)])
+    counts = tt.GroupCounts(hierarchy, (1, 30), rng.integers(0, 9, (40, 30)))
+    plan = make_plan(QUERIES["cumulative"], hierarchy, sizes=counts.sizes, epsilon="1/50", public_totals="b")
+    noisy = measure(plan, counts, noise=ExactNoise())
+    for level, (found, true) in enumerate(zip(noisy.values, plan.answers(counts), strict=True)):
+        exact = found == true
+        assert exact[:, -1].all() == (level < 2)
+        assert exact[:, :-1].mean() < 0.1
+
+
+def test_a_query_without_totals_cannot_have_them_public() -> None:
+    counts = small_counts(0, Bounds(), 0)
+    for name in ("sizes", "chain"):
+        with pytest.raises(PrivacyError, match="does not ask for"):
+            make_plan(QUERIES[name], counts.hierarchy, sizes=counts.sizes, epsilon=1, public_totals="level 0")

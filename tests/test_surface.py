@@ -29,8 +29,8 @@ def test_signatures() -> None:
     assert parameters(tt.mechanism("direct-dp").plan)[:4] == ["hierarchy", "sizes", "epsilon", "budget"]
     assert parameters(tt.mechanism("direct-dp").postprocess) == ["measurements", "total"]
     assert parameters(tt.Measurements) == ["plan", "values"]
-    assert parameters(tt.release) == ["counts", "epsilon", "mechanism", "budget"]
-    assert parameters(tt.simulate) == ["counts", "epsilon", "mechanism", "seed", "budget"]
+    assert parameters(tt.release) == ["counts", "epsilon", "mechanism", "budget", "public_totals"]
+    assert parameters(tt.simulate) == ["counts", "epsilon", "mechanism", "seed", "budget", "public_totals"]
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
 

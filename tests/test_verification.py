@@ -8,7 +8,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.privacy.plan import LevelPlan, Plan
-from tallytree.verification import check_budget, verify_counts
+from tallytree.verification import check_budget, check_public_totals, verify_counts
 
 Ints = npt.NDArray[np.int64]
 
@@ -66,3 +66,13 @@ def test_a_plan_whose_noise_does_not_fit_is_found(field: str) -> None:
     wrong = Plan(H, (1, 2), plan.bounds, (LevelPlan(**values), *plan.levels[1:]))
     assert not check_budget(wrong, Fraction(1)).passed
     assert not check_budget(plan, Fraction(2)).passed
+
+
+def test_a_region_that_misses_its_public_total_is_found() -> None:
+    counts = good()
+    plan = tt.mechanism("count-of-counts").plan(H, sizes=(1, 2), epsilon=1)
+    measured = [np.cumsum(level, axis=1) for level in counts]
+    assert check_public_totals(plan, measured, counts).passed
+    counts[2][1, 0] += 5
+    check = check_public_totals(plan, measured, counts)
+    assert (check.violations, check.example) == (1, "'US > NY > Erie' has 12 groups, not 7")

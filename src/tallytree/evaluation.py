@@ -62,6 +62,7 @@ def simulate(
     mechanism: str | Mechanism = DEFAULT,
     seed: int,
     budget: Mapping[str, Exact] | None = None,
+    public_totals: str | None = None,
     progress: Progress = no_progress,
 ) -> Simulation:
     """Run a mechanism with noise drawn from ``seed``. Not private: for data that is not sensitive."""
@@ -70,7 +71,12 @@ def simulate(
     method = find_mechanism(mechanism)
     noise = SeededNoise(seed)
     plan = method.plan(
-        counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds
+        counts.hierarchy,
+        sizes=counts.sizes,
+        epsilon=epsilon,
+        budget=budget,
+        bounds=counts.bounds,
+        public_totals=public_totals,
     )
     measurements = measure_with_seed(plan, counts, noise=noise, progress=progress)
     solution = method.postprocess(measurements, total=counts.total)

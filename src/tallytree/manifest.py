@@ -58,6 +58,7 @@ def write_manifest(
                 }
                 for level in plan.levels
             ],
+            "public_totals": plan.public_totals,
             "noise": noise,
             "public": list_public_facts(plan, total),
             "assumed": list(assumptions),
@@ -98,11 +99,14 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
         )
         bounds = Bounds(max_records=privacy["max_records"], max_quantity=privacy["max_quantity"])
         sizes = check_sizes(manifest["data"]["sizes"])
+        public_totals = privacy["public_totals"]
+        if public_totals is not None and public_totals not in hierarchy.levels:
+            raise ValueError
     except (KeyError, TypeError, ValueError, ArithmeticError, InputError):
         raise FolderError("The manifest is damaged: it does not state a plan.") from None
     if tuple(level.name for level in levels) != hierarchy.levels:
         raise FolderError("The manifest's plan is for other levels than its data.")
-    return Plan(hierarchy, sizes, bounds, levels)
+    return Plan(hierarchy, sizes, bounds, levels, public_totals)
 
 
 def parse_manifest(text: str) -> Manifest:

@@ -38,10 +38,13 @@ def measure_with_seed(
 def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress) -> list[Ints]:
     answers = plan.answers(counts)
     report = progress("Drawing noise", sum(answer.size for answer in answers))
-    return [
-        _add_and_clamp(answer, noise.draw(level.scale, answer.size, report).reshape(answer.shape))
-        for level, answer in zip(plan.levels, answers, strict=True)
-    ]
+    noisy = []
+    for index, (level, answer) in enumerate(zip(plan.levels, answers, strict=True)):
+        draws = noise.draw(level.scale, answer.size, report).reshape(answer.shape)
+        if plan.has_public_totals(index):
+            draws[:, -1] = 0  # the number of groups: public, and the same on all neighbours
+        noisy.append(_add_and_clamp(answer, draws))
+    return noisy
 
 
 def _add_and_clamp(answer: Ints, draws: Ints) -> Ints:

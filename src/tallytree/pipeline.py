@@ -24,14 +24,18 @@ def release(
     epsilon: Exact,
     mechanism: str | Mechanism = DEFAULT,
     budget: Mapping[str, Exact] | None = None,
+    public_totals: str | None = None,
     progress: Progress = no_progress,
 ) -> Release:
     """Release ``counts`` under epsilon-differential privacy.
 
     ``epsilon`` is text, an int, a Fraction or a Decimal; ``budget`` weighs the levels, which share
-    epsilon evenly if it is None. Each call spends ``epsilon`` anew, and nothing here remembers what was
-    spent before. Whatever is wrong with the input is found before any noise is drawn; only a solver for
-    small problems may still give up after that, and then the noise that it was given is lost.
+    epsilon evenly if it is None; ``public_totals`` is the level down to which the regions' numbers of
+    groups are public, and are kept, by mechanisms that can.
+
+    Each call spends ``epsilon`` anew, and nothing here remembers what was spent before. Whatever is wrong
+    with the input is found before any noise is drawn; only a solver for small problems may still give up
+    after that, and then the noise that it was given is lost.
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")
@@ -40,7 +44,12 @@ def release(
         raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
     check_level_names(counts.hierarchy)
     plan = method.plan(
-        counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget, bounds=counts.bounds
+        counts.hierarchy,
+        sizes=counts.sizes,
+        epsilon=epsilon,
+        budget=budget,
+        bounds=counts.bounds,
+        public_totals=public_totals,
     )
     method.require()
     measurements = measure(plan, counts, noise=ExactNoise(), progress=progress)

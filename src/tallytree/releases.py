@@ -21,7 +21,7 @@ from tallytree.manifest import Manifest, parse_manifest, read_plan
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.release_tables import read_regions, read_values, tabulate
 from tallytree.sizes import Sizes, check_sizes
-from tallytree.verification import Check, Verification, check_budget, verify_counts
+from tallytree.verification import Check, Verification, check_budget, check_public_totals, verify_counts
 
 Ints = npt.NDArray[np.int64]
 
@@ -64,10 +64,17 @@ class Release:
         return Verification(
             (
                 *verify_counts(self.hierarchy, self.sizes, self.counts, self.total),
+                *self._check_totals(),
                 check_budget(self.measurements.plan, self.epsilon),
                 *self.file_checks,
             )
         )
+
+    def _check_totals(self) -> tuple[Check, ...]:
+        plan = self.measurements.plan
+        if plan.public_totals is None:
+            return ()
+        return (check_public_totals(plan, self.measurements.values, self.counts),)
 
     def to_arrow(self) -> pa.Table:
         """The counts as a table: a column for each level, then level, size and groups."""

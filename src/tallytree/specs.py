@@ -35,6 +35,7 @@ class ReleaseSpec:
     root_level: str = "root"
     mechanism: str = DEFAULT
     budget: Mapping[str, str | int | Decimal] | None = None
+    public_totals: str | None = None
     max_records: int = 1
     max_quantity: int = 1
 
@@ -49,7 +50,7 @@ class ReleaseSpec:
             if name not in values:
                 raise SpecError(f"The setting {name!r} is missing.")
         checked = dict(values)
-        for name in ("source", "out", "size", "groups", "root", "root_level", "mechanism"):
+        for name in ("source", "out", "size", "groups", "root", "root_level", "mechanism", "public_totals"):
             if name in checked and not isinstance(checked[name], str):
                 raise SpecError(f"The setting {name!r} must be text.")
         if not isinstance(checked["regions"], list):

@@ -32,8 +32,13 @@ def list_public_facts(plan: Plan, total: int) -> list[str]:
     regions = ", ".join(
         f"{plan.shape(index)[0]} at level {level.name!r}" for index, level in enumerate(plan.levels)
     )
-    return [
+    facts = [
         f"the regions: {regions}",
         f"the number of groups: {total}",
         f"the range of sizes: {plan.sizes[0]} to {plan.sizes[1]}; a larger group counts at {plan.sizes[1]}",
     ]
+    if plan.public_totals is not None:
+        facts.append(
+            f"the number of groups of each region at level {plan.public_totals!r} and above, kept exactly"
+        )
+    return facts

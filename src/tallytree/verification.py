@@ -137,6 +137,21 @@ def check_budget(plan: Plan, epsilon: Fraction) -> Check:
     return Check("budget", statement, len(wrong), wrong[0] if wrong else "")
 
 
+def check_public_totals(plan: Plan, measured: Sequence[Ints], counts: Sequence[Ints]) -> Check:
+    """Where the regions' numbers of groups are public, the counts add up to them."""
+    violations, example = 0, ""
+    for level, values in enumerate(counts):
+        if not plan.has_public_totals(level):
+            continue
+        known, found = measured[level][:, -1], values.sum(axis=1)
+        wrong = np.flatnonzero(known != found)
+        violations += len(wrong)
+        if len(wrong) and not example:
+            place = _place(plan.hierarchy, level, int(wrong[0]))
+            example = f"{place} has {found[wrong[0]]} groups, not {known[wrong[0]]}"
+    return Check("region totals", "regions add up to their public numbers of groups", violations, example)
+
+
 def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, int]:
     region, size = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     return int(region), int(size)

@@ -27,6 +27,12 @@ def release(
         str | None,
         typer.Option(help="Weights of the levels in the budget; even if left out.", metavar="LEVEL=W,..."),
     ] = None,
+    public_totals: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep the public numbers of groups of regions down to this level.", metavar="LEVEL"
+        ),
+    ] = None,
     root: Annotated[str | None, typer.Option(help="The name of the root region.", show_default="all")] = None,
     root_level: Annotated[
         str | None, typer.Option(help="The name of the root's level.", show_default="root")
@@ -65,6 +71,7 @@ def release(
         "epsilon": epsilon,
         "mechanism": mechanism,
         "budget": parse_budget(budget) if budget is not None else None,
+        "public_totals": public_totals,
         "root": root,
         "root_level": root_level,
         "max_records": max_records,
@@ -80,6 +87,7 @@ def release(
             epsilon=settings.epsilon,
             mechanism=settings.mechanism,
             budget=settings.budget,
+            public_totals=settings.public_totals,
             progress=progress,
         )
         made.write_into(stage)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from importlib import import_module
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ from tallytree.privacy.queries import Query
 from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
+RegionTotals = Literal["unused", "optional", "needed"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class Mechanism(ABC):
     """Its counts meet all conditions of a release by construction."""
     cost: ClassVar[str]
     reference: ClassVar[str]
+    region_totals: ClassVar[RegionTotals] = "unused"
+    """Whether it keeps public numbers of groups of regions below the root."""
     small: ClassVar[bool] = False
     """Its time or memory grows out of hand: for small problems, to compare with."""
     caveat: ClassVar[str] = ""
@@ -65,10 +68,35 @@ class Mechanism(ABC):
         epsilon: Exact,
         budget: Mapping[str, Exact] | None = None,
         bounds: Bounds | None = None,
+        public_totals: str | None = None,
     ) -> Plan:
-        """What to measure, and with how much noise; ``budget`` weighs the levels (None: evenly)."""
-        plan = make_plan(self.query, hierarchy, sizes=sizes, epsilon=epsilon, budget=budget, bounds=bounds)
+        """What to measure, and with how much noise.
+
+        ``budget`` weighs the levels (None: evenly); ``public_totals`` is the level down to which the
+        regions' numbers of groups are public, and will be kept (None: only the root's).
+        """
+        plan = make_plan(
+            self.query,
+            hierarchy,
+            sizes=sizes,
+            epsilon=epsilon,
+            budget=budget,
+            bounds=bounds,
+            public_totals=self._settle_totals(hierarchy, public_totals),
+        )
         return self.calibrate(plan)
+
+    def _settle_totals(self, hierarchy: Hierarchy, level: str | None) -> str | None:
+        """The level down to which totals are public, if this mechanism can have it so."""
+        if self.region_totals == "unused" and level is not None:
+            raise MechanismError(f"{self.name} cannot keep public totals of regions: leave them out.")
+        if self.region_totals == "needed" and isinstance(hierarchy, Hierarchy):
+            if level not in (None, hierarchy.levels[-1]):
+                raise MechanismError(
+                    f"{self.name} needs the totals of all regions, down to level {hierarchy.levels[-1]!r}."
+                )
+            return hierarchy.levels[-1]
+        return level
 
     def calibrate(self, plan: Plan) -> Plan:
         """The plan as this mechanism measures it: as it is, with the noise that epsilon asks for."""

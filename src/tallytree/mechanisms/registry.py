@@ -5,6 +5,7 @@ from typing import Any
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.mechanisms.cumulative_dp import CumulativeDP
 from tallytree.mechanisms.cumulative_qip import CumulativeQIP
@@ -25,6 +26,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     CumulativeQP,
     CumulativeChain,
     TopDown,
+    CountOfCounts,
 )
 
 DEFAULT = DirectDP.name

@@ -6,6 +6,8 @@ digit of a mean. The fit within bounds is the unbounded one, clipped; and the fi
 optimum over whole numbers (tested by enumeration).
 """
 
+from heapq import heappush, heapreplace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +24,14 @@ def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
     fitted = np.empty_like(noisy)
     with RowPool(len(noisy)) as pool:
         pool.run(lambda rows: _fit_rows(noisy[rows], low, high, fitted[rows]))
+    return fitted
+
+
+def fit_medians_rows(noisy: Ints, low: int, high: int) -> Ints:
+    """The same in the sum of distances |fit - noisy|: pooled medians, which are whole by themselves."""
+    fitted = np.empty_like(noisy)
+    with RowPool(len(noisy)) as pool:
+        pool.run(lambda rows: _fit_medians(noisy[rows], low, high, fitted[rows]))
     return fitted
 
 
@@ -54,6 +64,29 @@ def _fit_rows(noisy: Ints, low: int, high: int, fitted: Ints) -> None:
     weights = np.ones(noisy.shape[1], dtype=np.int64)
     for r in range(len(noisy)):
         _fit(noisy[r], weights, low, high, fitted[r])
+
+
+@kernel
+def _fit_medians(noisy: Ints, low: int, high: int, fitted: Ints) -> None:
+    """By the slopes of the cost as a function of the last fitted value.
+
+    That function is convex and piecewise linear: what is best up to x, for every last value x. A heap
+    holds the places below its least point where its slope changes, the greatest on top, which is where
+    the least point is. A new value to the left of it cuts the slopes off that are then positive. Backwards,
+    each fitted value is its least point, or the next fitted value if that is below.
+    """
+    for r in range(len(noisy)):
+        heap = [np.int64(0) for _ in range(0)]
+        for i in range(noisy.shape[1]):
+            value = noisy[r, i]
+            heappush(heap, -value)
+            if -heap[0] > value:
+                heapreplace(heap, -value)
+            fitted[r, i] = -heap[0]
+        for i in range(noisy.shape[1] - 2, -1, -1):
+            fitted[r, i] = min(fitted[r, i], fitted[r, i + 1])
+        for i in range(noisy.shape[1]):
+            fitted[r, i] = min(max(fitted[r, i], low), high)
 
 
 @kernel

@@ -45,11 +45,17 @@ class Plan:
     sizes: Sizes
     bounds: Bounds
     levels: tuple[LevelPlan, ...]
+    public_totals: str | None = None
+    """The level down to which the number of groups of each region is public, and measured without noise."""
 
     @property
     def epsilon(self) -> Fraction:
         """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
         return sum((level.epsilon for level in self.levels), Fraction(0))
+
+    def has_public_totals(self, level: int) -> bool:
+        """Whether the number of groups of each region of the level is public."""
+        return self.public_totals is not None and level <= self.hierarchy.index(self.public_totals)
 
     def shape(self, level: int) -> tuple[int, int]:
         """Regions x sizes of a level's answers."""
@@ -77,8 +83,13 @@ def make_plan(
     epsilon: Exact,
     budget: Mapping[str, Exact] | None = None,
     bounds: Bounds | None = None,
+    public_totals: str | None = None,
 ) -> Plan:
-    """Ask one query at every level, epsilon split over the levels by ``budget`` (evenly, if None)."""
+    """Ask one query at every level, epsilon split over the levels by ``budget`` (evenly, if None).
+
+    The regions' numbers of groups are public down to the level ``public_totals``: then the last entry of
+    each region's answers needs no noise, if the query ends with them.
+    """
     if not isinstance(hierarchy, Hierarchy):
         raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
     bounds = check_bounds(bounds)
@@ -96,7 +107,11 @@ def make_plan(
             )
         if len(hierarchy.regions(index)) * count_sizes(sizes) > MAX_CELLS:
             raise PrivacyError(f"Level {level.name!r} has more than {MAX_CELLS} regions x sizes.")
-    return Plan(hierarchy, sizes, bounds, levels)
+    if public_totals is not None:
+        if not query.ends_with_total:
+            raise PrivacyError(f"The {query.name!r} query does not ask for the regions' numbers of groups.")
+        public_totals = hierarchy.levels[hierarchy.index(public_totals)]
+    return Plan(hierarchy, sizes, bounds, levels, public_totals)
 
 
 def _plan_level(query: Query, name: str, epsilon: Fraction, bounds: Bounds, regions: int) -> LevelPlan:

@@ -32,6 +32,8 @@ class Query:
     """The answer at a level: regions x sizes."""
     sensitivity: Callable[[Bounds, int], int]
     """From the bounds on a person and the number of regions at the level."""
+    ends_with_total: bool = False
+    """The last entry of a region's answer is its number of groups, which is the same on all neighbours."""
 
 
 def _sizes_sensitivity(bounds: Bounds, regions: int) -> int:
@@ -84,6 +86,7 @@ CUMULATIVE = Query(
     "cumulative",
     lambda counts, level: np.cumsum(counts.array(level), axis=1, dtype=np.int64),
     _cumulative_sensitivity,
+    ends_with_total=True,
 )
 """c = (+)(n): how many groups of at most each size."""
 
