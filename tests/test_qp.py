@@ -9,10 +9,11 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import MechanismError
+from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
 from tallytree.postprocess.kernels import RowPool
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
-from tallytree.postprocess.qp_model import Conditions, solve_relaxed, write_steps, write_sums
+from tallytree.postprocess.qp_model import solve_relaxed
 from tallytree.postprocess.tree_relaxation import relax
 from tests import naive
 from tests.instances import Instance, random_instance

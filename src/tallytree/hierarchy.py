@@ -128,6 +128,10 @@ class Hierarchy:
             raise HierarchyError(f"There is no level {level}: there are {len(self._levels)}.")
         return int(level) % len(self._levels)
 
+    def cut(self, levels: int) -> Hierarchy:
+        """The tree of the first ``levels`` levels: what has children in the last of them becomes a leaf."""
+        return Hierarchy(self._levels[:levels], self._regions[:levels])
+
     @cached_property
     def leaf_places(self) -> tuple[Ints, Ints]:
         """For each leaf its level and its index there."""

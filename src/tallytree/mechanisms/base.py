@@ -4,7 +4,6 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import import_module
 from typing import ClassVar, Literal
 
@@ -105,14 +104,10 @@ class Mechanism(ABC):
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
         """Counts that meet the conditions of a release, from noisy answers and the public total."""
         total = self._check(measurements, total)
-        plan = measurements.plan
-        scales = [level.scale for level in plan.levels]
-        return self.solve(plan.hierarchy, measurements.values, total=total, scales=scales)
+        return self.solve(measurements.plan, measurements.values, total=total)
 
     @abstractmethod
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The post-processing itself, on noisy answers that fit: regions x sizes for each level."""
 
     def _check(self, measurements: Measurements, total: int) -> int:

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism, RegionTotals
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
 
 NORMS = ("l1", "l2")
@@ -43,10 +42,8 @@ class CountOfCounts(Mechanism):
         if self.norm not in NORMS:
             raise MechanismError(f"There is no norm {show(self.norm)}: {name_choices(self.norm, NORMS)}")
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """Fit, match and merge from the top, add up from the leaves."""
         from tallytree.postprocess.count_of_counts import solve_count_of_counts
 
-        return solve_count_of_counts(hierarchy, values, total=total, scales=scales, norm=self.norm)
+        return solve_count_of_counts(plan.hierarchy, values, total=total, scales=plan.scales, norm=self.norm)

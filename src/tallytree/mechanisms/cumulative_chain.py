@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
@@ -68,10 +66,8 @@ class CumulativeChain(Mechanism):
         ]
         return replace(plan, levels=tuple(levels))
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of the chain model for these measurements."""
         from tallytree.postprocess.chain import solve_chain_model
 
-        return solve_chain_model(hierarchy, values, total=total, scales=scales, solver=self.solver)
+        return solve_chain_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
 
 
@@ -33,13 +32,11 @@ class CumulativeDP(Mechanism):
     cost: ClassVar[str] = "O(regions x sizes), then as direct-dp"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9.1, Algorithm 2"
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The paper's Algorithm 2."""
         from tallytree.postprocess.isotonic import fit_isotonic_rows
         from tallytree.postprocess.tree_model import solve_tree_model
 
         cumulative = [fit_isotonic_rows(level, 0, total) for level in values]
         differences = [np.diff(level, axis=1, prepend=0) for level in cumulative]
-        return solve_tree_model(hierarchy, differences, total=total, scales=scales)
+        return solve_tree_model(plan.hierarchy, differences, total=total, scales=plan.scales)

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
 
 
@@ -29,10 +28,8 @@ class CumulativeQP(Mechanism):
     solver_module: ClassVar[str] = "tallytree.postprocess.qp_model"
     caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
         from tallytree.postprocess.qp_model import solve_cumulative_qp
 
-        return solve_cumulative_qp(hierarchy, values, total=total, scales=scales)
+        return solve_cumulative_qp(plan.hierarchy, values, total=total, scales=plan.scales)

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
 
 
@@ -31,10 +30,8 @@ class DirectCP(Mechanism):
     solver_module: ClassVar[str] = "tallytree.postprocess.cp_tables"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         from tallytree.postprocess.tree_model import solve_tree_model
 
-        return solve_tree_model(hierarchy, values, total=total, scales=scales, solver="constraints")
+        return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver="constraints")

@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
 
 SOLVERS = ("projection", "tables")
@@ -40,11 +39,9 @@ class DirectDP(Mechanism):
                 f"There is no solver {show(self.solver)}: {name_choices(self.solver, SOLVERS)}"
             )
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         # Imported here: the kernels bring their compiler along.
         from tallytree.postprocess.tree_model import solve_tree_model
 
-        return solve_tree_model(hierarchy, values, total=total, scales=scales, solver=self.solver)
+        return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)

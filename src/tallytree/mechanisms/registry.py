@@ -8,6 +8,7 @@ from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.mechanisms.cumulative_dp import CumulativeDP
+from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.cumulative_qip import CumulativeQIP
 from tallytree.mechanisms.cumulative_qp import CumulativeQP
 from tallytree.mechanisms.direct_cp import DirectCP
@@ -21,6 +22,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     DirectQIP,
     DirectQP,
     DirectCP,
+    CumulativeJoint,
     CumulativeDP,
     CumulativeQIP,
     CumulativeQP,

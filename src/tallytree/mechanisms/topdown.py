@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
-from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.postprocess.solution import Solution
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
 
 
@@ -28,10 +27,8 @@ class TopDown(Mechanism):
     cost: ClassVar[str] = "O(regions x sizes)"
     reference: ClassVar[str] = "Abowd (2018), as described by Fioretto, Van Hentenryck, Zhu: section 10"
 
-    def solve(
-        self, hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
-    ) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """Level by level from the root; scales do not matter, since no level is weighed against another."""
         from tallytree.postprocess.topdown import solve_top_down
 
-        return solve_top_down(hierarchy, values, total=total)
+        return solve_top_down(plan.hierarchy, values, total=total)

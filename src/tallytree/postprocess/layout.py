@@ -113,6 +113,27 @@ class TreeLayout:
                     cells[:, places[0] : places[-1] + 1] = values[rows].T
         return Cells(inner, leaf)
 
+    def stack(self, arrays: Sequence[Ints]) -> tuple[Ints, Ints]:
+        """The same the other way round: inner nodes x sizes, and leaves x sizes."""
+        inner = np.concatenate(
+            [values[rows] for values, (rows, _) in zip(arrays, self.inner_rows, strict=True)]
+        )
+        leaf = np.concatenate(
+            [values[rows] for values, (rows, _) in zip(arrays, self.leaf_rows, strict=True)]
+        )
+        return inner, leaf
+
+    def unstack(self, inner: Ints, leaf: Ints) -> list[Ints]:
+        """The inverse of :meth:`stack`."""
+        arrays = []
+        for regions, (inner_at, inner_from), (leaf_at, leaf_from) in zip(
+            self.region_counts, self.inner_rows, self.leaf_rows, strict=True
+        ):
+            values = np.empty((regions, inner.shape[1]), dtype=np.int64)
+            values[inner_at], values[leaf_at] = inner[inner_from], leaf[leaf_from]
+            arrays.append(values)
+        return arrays
+
     def scatter(self, cells: Cells) -> list[Ints]:
         """The inverse of :meth:`gather`."""
         arrays = []

@@ -1,29 +1,30 @@
-"""Models M_H and M_c as they stand, with integrality, by a general solver: SCIP.
+"""Models M_H and M_c as they stand, with integrality, for a general solver.
 
-Exact, and slow: it is here to be compared with. The objective is the sum of one variable for each term,
-bounded from below by the term's square, which is how SCIP likes convex objectives.
+Exact, and slow: it is here to be compared with. The solver is given differences from the noisy answers,
+x = n^ - n~: the objective is then a plain sum of weighted squares, and as small as the noise, where floats
+are at their best.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
+from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
-from tallytree.postprocess.qp_model import Conditions, write_steps, write_sums
+from tallytree.postprocess.qip_program import Program, Row
+from tallytree.postprocess.qip_solvers import SOLVERS
 from tallytree.postprocess.solution import Solution
 
-try:
-    from pyscipopt import Model, quicksum
+if TYPE_CHECKING:
     from scipy.sparse import csc_matrix
-except ImportError:
-    raise MechanismError(
-        "This mechanism needs SCIP, which is not installed: pip install 'tallytree[solvers]'."
-    ) from None
 
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
@@ -33,13 +34,15 @@ def solve_sizes_qip(
     *,
     total: int,
     scales: Sequence[Fraction],
+    solver: str,
     time_limit: float,
 ) -> Solution:
     """Model M_H: (H1) - (H4)."""
     sizes = values[0].shape[1]
     sums = write_sums(hierarchy, sizes, total, total_columns=range(sizes))
-    counts, nodes = _solve(values, scales, sums, total, time_limit)
-    return _finish(counts, counts, values, scales, nodes)
+    program = _write_program(values, scales, sums, total)
+    counts, nodes = _solve(program, values, solver, time_limit)
+    return _finish(counts, counts, values, scales, solver, nodes)
 
 
 def solve_cumulative_qip(
@@ -48,66 +51,54 @@ def solve_cumulative_qip(
     *,
     total: int,
     scales: Sequence[Fraction],
+    solver: str,
     time_limit: float,
 ) -> Solution:
     """Model M_c: (C1) - (C5), then the differences."""
     sizes = values[0].shape[1]
     sums = write_sums(hierarchy, sizes, total, total_columns=[sizes - 1])
     steps = write_steps(hierarchy.region_count, sizes)
-    conditions = Conditions(sums.equalities, sums.right, steps)
-    cumulative, nodes = _solve(values, scales, conditions, total, time_limit)
+    program = _write_program(values, scales, Conditions(sums.equalities, sums.right, steps), total)
+    cumulative, nodes = _solve(program, values, solver, time_limit)
     counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
-    return _finish(counts, cumulative, values, scales, nodes)
+    return _finish(counts, cumulative, values, scales, solver, nodes)
+
+
+def _write_program(
+    values: Sequence[Ints], scales: Sequence[Fraction], conditions: Conditions, total: int
+) -> Program:
+    """The conditions on counts from 0 to the total, as conditions on their differences from ``values``."""
+    noisy = np.concatenate([level.ravel() for level in values])
+    steps = conditions.steps
+    return Program(
+        weights=np.repeat(weigh_levels(scales), [level.size for level in values]).tolist(),
+        least=(-noisy).tolist(),
+        most=(total - noisy).tolist(),
+        equalities=_write_rows(conditions.equalities, conditions.right, noisy),
+        steps=[] if steps is None else _write_rows(steps, np.zeros(steps.shape[0]), noisy),
+    )
+
+
+def _write_rows(matrix: csc_matrix, right: Floats, noisy: Ints) -> list[Row]:
+    """The rows of ``matrix @ (x + noisy)`` compared with ``right``, in whole numbers."""
+    terms: list[list[tuple[int, int]]] = [[] for _ in range(matrix.shape[0])]
+    entries = matrix.tocoo()
+    for row, column, sign in zip(entries.row, entries.col, entries.data, strict=True):
+        terms[int(row)].append((int(sign), int(column)))
+    return [
+        Row(signed, int(whole) - sum(sign * int(noisy[at]) for sign, at in signed))
+        for signed, whole in zip(terms, right, strict=True)
+    ]
 
 
 def _solve(
-    values: Sequence[Ints],
-    scales: Sequence[Fraction],
-    conditions: Conditions,
-    total: int,
-    time_limit: float,
+    program: Program, values: Sequence[Ints], solver: str, time_limit: float
 ) -> tuple[list[Ints], int]:
-    weights = weigh_levels(scales)
-    model = Model()
-    model.hideOutput()
-    model.setParam("limits/time", time_limit)
-    noisy = np.concatenate([level.ravel() for level in values]).tolist()
-    weight = np.repeat(weights, [level.size for level in values]).tolist()
-    counts = [model.addVar(vtype="I", lb=0, ub=total) for _ in noisy]
-    squares = [model.addVar(lb=0) for _ in noisy]
-    for count, square, t in zip(counts, squares, noisy, strict=True):
-        model.addCons((count - t) * (count - t) <= square)
-    for terms, right in zip(_list_rows(conditions.equalities), conditions.right.tolist(), strict=True):
-        model.addCons(quicksum(sign * counts[at] for at, sign in terms) == right)
-    for terms in _list_rows(conditions.steps):
-        model.addCons(quicksum(sign * counts[at] for at, sign in terms) >= 0)
-    model.setObjective(quicksum(w * square for w, square in zip(weight, squares, strict=True)))
-    model.optimize()
-    _check_status(model, time_limit)
-    found = np.array([round(model.getVal(count)) for count in counts], dtype=np.int64)
-    parts = np.split(found, np.cumsum([level.size for level in values])[:-1])
-    shaped = [part.reshape(level.shape) for part, level in zip(parts, values, strict=True)]
-    return shaped, int(model.getNNodes())
-
-
-def _list_rows(matrix: csc_matrix | None) -> list[list[tuple[int, float]]]:
-    """A sparse matrix as rows of (column, value)."""
-    rows: list[list[tuple[int, float]]] = [[] for _ in range(0 if matrix is None else matrix.shape[0])]
-    if matrix is not None:
-        entries = matrix.tocoo()
-        for row, column, value in zip(entries.row, entries.col, entries.data, strict=True):
-            rows[int(row)].append((int(column), float(value)))
-    return rows
-
-
-def _check_status(model: Model, time_limit: float) -> None:
-    if model.getStatus() == "optimal":
-        return
-    best = f"{model.getObjVal():,.0f}" if model.getNSols() else "none"
-    raise MechanismError(
-        f"SCIP did not finish within {time_limit:g} seconds ({model.getStatus()}): best solution {best}, "
-        f"bound {model.getDualbound():,.0f}, gap {100 * model.getGap():.3g} %. Allow more with time_limit."
-    )
+    """The answers of every level nearest to ``values``, and the nodes it took."""
+    found = SOLVERS[solver]()(program, time_limit)
+    parts = np.split(np.array(found.values, dtype=np.int64), np.cumsum([level.size for level in values])[:-1])
+    answers = [level + part.reshape(level.shape) for part, level in zip(parts, values, strict=True)]
+    return answers, found.nodes
 
 
 def _finish(
@@ -115,12 +106,13 @@ def _finish(
     answers: list[Ints],
     values: Sequence[Ints],
     scales: Sequence[Fraction],
+    solver: str,
     nodes: int,
 ) -> Solution:
     return Solution(
         counts=counts,
         objective=add_weighted_squares(answers, values, weigh_levels(scales)),
         certificate=None,
-        solver="scip",
+        solver=solver,
         effort={"branch_and_bound_nodes": nodes},
     )

@@ -6,7 +6,6 @@ tolerances let an interior-point method stop too early.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
+from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.solution import Solution
 from tallytree.verification import find_inconsistencies
@@ -28,15 +28,6 @@ except ImportError:
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Conditions:
-    """Linear conditions on all variables: ``equalities @ x == right`` and ``steps @ x >= 0``."""
-
-    equalities: csc_matrix
-    right: Floats
-    steps: csc_matrix | None = None
 
 
 def solve_sizes_qp(
@@ -63,46 +54,6 @@ def solve_cumulative_qp(
     cumulative = [np.maximum.accumulate(np.rint(level).astype(np.int64), axis=1) for level in relaxed]
     counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
     return _finish(hierarchy, counts, cumulative, values, scales, effort)
-
-
-def write_sums(hierarchy: Hierarchy, sizes: int, total: int, *, total_columns: Sequence[int]) -> Conditions:
-    """(H3) or (C4), children add up to their parent; (H2) or (C2), these root columns to the total."""
-    rows, columns, signs = [], [], []
-    first, row = 0, 0
-    for level in range(len(hierarchy.levels) - 1):
-        inner = np.flatnonzero(hierarchy.has_children(level))
-        place = np.full(len(hierarchy.regions(level)), -1)
-        place[inner] = np.arange(len(inner))
-        below = first + len(place) * sizes
-        parents = place[hierarchy.parents(level + 1)]
-        size = np.arange(sizes)
-        rows += [row + (place[inner][:, None] * sizes + size).ravel()]
-        columns += [first + (inner[:, None] * sizes + size).ravel()]
-        signs += [np.ones(len(inner) * sizes)]
-        rows += [row + (parents[:, None] * sizes + size).ravel()]
-        columns += [below + np.arange(len(parents) * sizes)]
-        signs += [-np.ones(len(parents) * sizes)]
-        first, row = below, row + len(inner) * sizes
-    rows += [np.full(len(total_columns), row)]
-    columns += [np.array(total_columns)]
-    signs += [np.ones(len(total_columns))]
-    right = np.zeros(row + 1)
-    right[-1] = total
-    shape = (row + 1, hierarchy.region_count * sizes)
-    entries = np.concatenate(signs), (np.concatenate(rows), np.concatenate(columns))
-    return Conditions(csc_matrix(entries, shape=shape), right)
-
-
-def write_steps(regions: int, sizes: int) -> csc_matrix | None:
-    """(C3): in every region, each cumulative count less the one before."""
-    if sizes == 1:
-        return None
-    column = np.arange(regions * sizes).reshape(regions, sizes)
-    count = regions * (sizes - 1)
-    rows = np.tile(np.arange(count), 2)
-    columns = np.concatenate([column[:, 1:].ravel(), column[:, :-1].ravel()])
-    signs = np.repeat([1.0, -1.0], count)
-    return csc_matrix((signs, (rows, columns)), shape=(count, regions * sizes))
 
 
 def solve_relaxed(

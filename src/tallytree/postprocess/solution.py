@@ -21,6 +21,20 @@ class Certificate:
         return self.slack >= 0
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """How near a relaxed solution is to the optimum of its model."""
+
+    gap: float
+    """Between its objective and a lower bound, as a share of the latter."""
+    primal_residual: float
+    """The most groups by which a total is missed."""
+    dual_residual: float
+    """How far the optimality condition of a leaf is off: the most groups by which its target would move."""
+    bound: float
+    """No counts that add up, whole or not, have an objective below this."""
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The counts n^ and how good they are by the mechanism's own measure."""
@@ -35,3 +49,5 @@ class Solution:
     """What found them."""
     effort: dict[str, int]
     """What the solver had to do, in its own terms."""
+    accuracy: Accuracy | None = None
+    """Of the relaxed solution that was rounded, where there is one."""

@@ -53,6 +53,11 @@ class Plan:
         """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
         return sum((level.epsilon for level in self.levels), Fraction(0))
 
+    @property
+    def scales(self) -> list[Fraction]:
+        """The levels' noise scales."""
+        return [level.scale for level in self.levels]
+
     def has_public_totals(self, level: int) -> bool:
         """Whether the number of groups of each region of the level is public."""
         return self.public_totals is not None and level <= self.hierarchy.index(self.public_totals)

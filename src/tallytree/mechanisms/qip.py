@@ -1,0 +1,40 @@
+"""What ``direct-qip`` and ``cumulative-qip`` share: a quadratic integer program by a general solver."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tallytree.errors import MechanismError, name_choices, show
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.time_limit import check_time_limit
+from tallytree.postprocess.qip_solvers import SOLVERS
+
+
+@dataclass(frozen=True, kw_only=True)
+class QIP(Mechanism):
+    """A mechanism whose model is solved as it stands, with integrality, by SCIP or by Gurobi."""
+
+    exact: ClassVar[bool] = True
+    consistent: ClassVar[bool] = True
+    cost: ClassVar[str] = "exponential at worst"
+    small: ClassVar[bool] = True
+    solver_module: ClassVar[str] = "tallytree.postprocess.qip_model"
+    caveat: ClassVar[str] = (
+        "exact up to the tolerances of the solver, which works in floats; needs tallytree[solvers], or with "
+        'solver="gurobi" tallytree[gurobi] and, for more than 2,000 regions x sizes, a Gurobi licence'
+    )
+
+    solver: str = "scip"
+    time_limit: float = 300.0
+
+    def __post_init__(self) -> None:
+        known = tuple(SOLVERS)
+        if self.solver not in known:
+            raise MechanismError(
+                f"There is no solver {show(self.solver)}: {name_choices(self.solver, known)}"
+            )
+        check_time_limit(self.time_limit)
+
+    def require(self) -> None:
+        """Load the chosen solver first, whose error says what to install for it; then the model."""
+        SOLVERS[self.solver]()
+        super().require()

@@ -1,0 +1,56 @@
+"""A quadratic integer program as every general solver is given it, and what it gives back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tallytree.errors import MechanismError
+
+
+class Row(NamedTuple):
+    """One linear condition: a signed sum of variables, and the number it is compared with."""
+
+    terms: list[tuple[int, int]]
+    """Sign and variable."""
+    right: int
+
+
+@dataclass(frozen=True)
+class Program:
+    """The least sum of weight * x^2 over whole numbers x, ``least <= x <= most``, that meet all rows."""
+
+    weights: list[int]
+    least: list[int]
+    most: list[int]
+    equalities: list[Row]
+    """Sums that equal their right side."""
+    steps: list[Row]
+    """Sums that are no less than it."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """An optimum, and the branch-and-bound nodes it took."""
+
+    values: list[int]
+    nodes: int
+
+
+INFINITE = 1e20
+"""What SCIP calls infinite, and says when it knows nothing."""
+
+SolveProgram = Callable[[Program, float], Found]
+"""A solver: the optimum of a program within a number of seconds, or a MechanismError."""
+
+
+def explain_unfinished(
+    solver: str, time_limit: float, status: str, *, best: float, bound: float
+) -> MechanismError:
+    """The error of a solver that stopped early: how near it came; ``best`` is infinite without a solution."""
+    least = max(bound, 0.0) if bound < INFINITE else 0.0  # squares never add up to less
+    found = f"{best:,.0f}" if best < INFINITE else "none"
+    gap = f"{100 * (best - least) / max(best, 1.0):.3g} %" if best < INFINITE else "unknown"
+    return MechanismError(
+        f"{solver} did not finish within {time_limit:g} seconds ({status}): best solution {found}, "
+        f"bound {least:,.0f}, gap {gap}. Allow more with time_limit."
+    )

@@ -1,0 +1,275 @@
+"""The joint model: its relaxation against a QP solver, its rounding against min-cost flow and enumeration."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ortools.graph.python import min_cost_flow
+from scipy.sparse import csc_matrix, vstack
+
+import tallytree as tt
+from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
+from tallytree.postprocess.cumulative_rounding import raise_towards, round_joint_model
+from tallytree.postprocess.joint_model import lay_out
+from tallytree.postprocess.joint_relaxation import JointProblem, Relaxed, relax_joint_model
+from tallytree.postprocess.kernels import RowPool
+from tallytree.postprocess.layout import TreeLayout
+from tallytree.postprocess.leaf_fits import Fits, Leaves, fit_leaves, write_fits
+from tallytree.postprocess.objective import weigh_levels
+from tallytree.postprocess.qp_model import solve_relaxed
+from tallytree.postprocess.solution import Accuracy
+from tallytree.verification import verify_counts
+from tests.instances import random_hierarchy
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def random_run(seed: int, *, levels: int = 5, sizes: int = 12) -> tuple[tt.GroupCounts, tt.Measurements, int]:
+    """Counts on a random tree, noisy answers with any split of the budget, and a total near or far."""
+    rng = np.random.default_rng(seed)
+    hierarchy = random_hierarchy(rng, int(rng.integers(1, levels + 1)))
+    width = int(rng.integers(1, sizes + 1))
+    leaf = rng.integers(0, 10, (len(hierarchy.leaves), width))
+    leaf[rng.random(leaf.shape) < 0.5] = 0
+    leaf[rng.random(len(leaf)) < 0.2] = 0  # regions without groups
+    counts = tt.GroupCounts(hierarchy, (1, width), leaf)
+    budget = {name: int(rng.integers(1, 12)) for name in hierarchy.levels}
+    epsilon = str(rng.choice(["0.1", "1", "10"]))
+    run = tt.simulate(counts, epsilon=epsilon, mechanism="cumulative-dp", seed=seed, budget=budget)
+    total = counts.total if rng.random() < 0.7 else int(rng.integers(0, 200))
+    return counts, run.measurements, total
+
+
+def measure_objective(values: list[Floats], noisy: tt.Measurements) -> float:
+    weights = weigh_levels(noisy.plan.scales)
+    return sum(
+        float(w) * float(((a - t) ** 2).sum()) for w, a, t in zip(weights, values, noisy.values, strict=True)
+    )
+
+
+def relax(noisy: tt.Measurements, total: int, known: int = 1) -> tuple[JointProblem, Relaxed]:
+    plan = noisy.plan
+    layout = TreeLayout.of(plan.hierarchy)
+    problem = lay_out(plan.hierarchy, layout, noisy.values, total, plan.scales, known)
+    return problem, relax_joint_model(problem)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_the_relaxed_optimum_is_that_of_a_qp_solver(seed: int) -> None:
+    counts, noisy, total = random_run(seed)
+    sizes = noisy.values[0].shape[1]
+    sums = write_sums(counts.hierarchy, sizes, total, total_columns=[sizes - 1])
+    steps = write_steps(counts.hierarchy.region_count, sizes)
+    found, _ = solve_relaxed(noisy.values, noisy.plan.scales, Conditions(sums.equalities, sums.right, steps))
+    expected = measure_objective(found, noisy)
+    _, relaxed = relax(noisy, total)
+    assert relaxed.accuracy.gap <= 1e-6
+    assert relaxed.accuracy.bound == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_known_totals_are_conditions_of_the_relaxed_model(seed: int) -> None:
+    counts, noisy, _ = random_run(seed)
+    h = counts.hierarchy
+    sizes, depth = noisy.values[0].shape[1], len(h.levels)
+    known = int(np.random.default_rng(seed).integers(1, depth + 1))
+    values = [level.copy() for level in noisy.values]
+    for level in range(known):
+        values[level][:, -1] = counts.array(level).sum(axis=1)
+    exact = tt.Measurements(noisy.plan, values)
+    sums = write_sums(h, sizes, counts.total, total_columns=[sizes - 1])
+    first = np.cumsum([0, *(level.size for level in values)])
+    last = np.concatenate([first[i] + sizes * np.arange(1, len(values[i]) + 1) - 1 for i in range(known)])
+    rows = csc_matrix((np.ones(len(last)), (np.arange(len(last)), last)), shape=(len(last), first[-1]))
+    conditions = Conditions(
+        csc_matrix(vstack([sums.equalities, rows])),
+        np.concatenate([sums.right, *(values[i][:, -1] for i in range(known))]).astype(np.float64),
+        write_steps(h.region_count, sizes),
+    )
+    expected = measure_objective(solve_relaxed(values, noisy.plan.scales, conditions)[0], exact)
+    _, relaxed = relax(exact, counts.total, known)
+    assert relaxed.accuracy.gap <= 1e-6
+    assert relaxed.accuracy.bound == pytest.approx(expected, rel=1e-6, abs=1e-4)
+
+
+@given(
+    rows=st.integers(1, 4),
+    sizes=st.integers(1, 15),
+    seed=st.integers(0, 10**6),
+    capped=st.booleans(),
+)
+def test_a_fit_kept_from_before_is_the_fit_made_anew(rows: int, sizes: int, seed: int, capped: bool) -> None:
+    rng = np.random.default_rng(seed)
+    noisy = rng.integers(-5, 20, (rows, sizes))
+    caps = rng.integers(0, 20, rows).astype(np.float64) if capped else np.full(rows, np.inf)
+    leaves = Leaves(noisy, np.zeros(rows, dtype=np.int64), rng.random(rows) + 0.1, caps)
+    kept = Fits.empty(leaves)
+    prices = rng.normal(size=(1, sizes)) * 3
+    with RowPool(rows) as pool:
+        for shrink in (1.0, 0.3, 0.05, 0.0):
+            fit_leaves(leaves, prices, kept, pool)
+            anew = Fits.empty(leaves)
+            fit_leaves(leaves, prices, anew, pool)
+            old, new = np.empty((2, rows, sizes))
+            write_fits(kept, old)
+            write_fits(anew, new)
+            np.testing.assert_allclose(old, new, atol=1e-9)
+            np.testing.assert_allclose(new, fit_plainly(leaves, prices), atol=1e-9)
+            prices = prices + shrink * rng.normal(size=prices.shape)
+
+
+def fit_plainly(leaves: Leaves, prices: Floats) -> Floats:
+    """By the definition of the isotonic fit, clipped."""
+    rows, n = leaves.noisy.shape
+    fitted = np.empty((rows, n))
+    for r in range(rows):
+        y = leaves.noisy[r] - leaves.ease[r] * prices[0]
+        m = n - 1 if np.isfinite(leaves.cap[r]) else n
+        for k in range(m):
+            fitted[r, k] = max(min(y[i : j + 1].mean() for j in range(k, m)) for i in range(k + 1))
+        fitted[r, m:] = leaves.cap[r]
+    return np.clip(fitted, 0, leaves.cap[:, None])
+
+
+@given(
+    counts=st.lists(st.integers(0, 6), min_size=1, max_size=6),
+    more=st.integers(0, 15),
+    seed=st.integers(0, 10**6),
+    limited=st.booleans(),
+)
+def test_raising_hands_each_group_to_whoever_is_furthest_below(
+    counts: list[int], more: int, seed: int, limited: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    start = np.array(counts)
+    targets = start + rng.normal(size=len(start)) * 4
+    room = rng.integers(0, 8, len(start)) if limited else np.full(len(start), 100)
+    most = (start + room).astype(np.float64) if limited else np.full(len(start), np.inf)
+    more = min(more, int(room.sum()))
+    found = start.copy()
+    raise_towards(targets, most, int(start.sum()) + more, found)
+    expected = start.copy()
+    for _ in range(more):
+        below = np.where(expected < start + room, targets - expected, -np.inf)
+        expected[np.argmax(below)] += 1
+    assert found.sum() == expected.sum()
+    assert (found >= start).all()
+    assert (found <= most).all()
+    assert ((found - targets) ** 2).sum() == pytest.approx(((expected - targets) ** 2).sum())
+
+
+def solve_family_by_flow(parent: Ints, targets: Floats) -> float:
+    """The least sum of squares over whole, non-decreasing children that add up to ``parent`` at every size.
+
+    Groups enter at their size, choose a child, and move on along the sizes: the flow from size i to i + 1 of
+    a child is its cumulative count, whose k-th group costs (k - f)^2 - (k - 1 - f)^2, in thousandths.
+    """
+    children, sizes = targets.shape
+    flow = min_cost_flow.SimpleMinCostFlow()
+    place = np.arange(children * sizes).reshape(children, sizes)
+    entry, sink = children * sizes, children * sizes + sizes
+    gained = np.diff(parent, prepend=0)
+    for i in range(sizes):
+        flow.set_node_supply(int(entry + i), int(gained[i]))
+        for c in range(children):
+            flow.add_arc_with_capacity_and_unit_cost(int(entry + i), int(place[c, i]), int(gained[i]), 0)
+            onward = int(place[c, i + 1]) if i + 1 < sizes else int(sink)
+            for k in range(1, int(parent[-1]) + 1):
+                cost = round(1000 * ((k - targets[c, i]) ** 2 - (k - 1 - targets[c, i]) ** 2))
+                flow.add_arc_with_capacity_and_unit_cost(int(place[c, i]), onward, 1, cost)
+    flow.set_node_supply(int(sink), -int(parent[-1]))
+    assert flow.solve() == flow.OPTIMAL
+    return flow.optimal_cost() / 1000 + float((targets**2).sum())
+
+
+def test_rounding_one_family_is_near_the_best_and_within_one() -> None:
+    """From the root down, size by size, is not the optimum of a family, but next to it."""
+    excess, off = [], []
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        children, sizes = int(rng.integers(2, 6)), int(rng.integers(2, 7))
+        true = np.cumsum(rng.random((children, sizes)) * rng.integers(0, 3, (children, sizes)), axis=1)
+        root = true.sum(axis=0)
+        total = round(float(root[-1]))
+        h = tt.Hierarchy.from_paths(["a", "b"], [("r", str(c)) for c in range(children)])
+        problem = JointProblem(
+            TreeLayout.of(h).tree,
+            np.zeros((1, sizes), dtype=np.int64),
+            np.zeros((children, sizes), dtype=np.int64),
+            np.ones(2),
+            np.array([float(total)]),
+            np.full(children, np.inf),
+        )
+        relaxed = Relaxed(root[None, :], true, Accuracy(0.0, 0.0, 0.0, 0.0), {})
+        inner, leaf = round_joint_model(problem, relaxed, total)
+        assert (leaf.sum(axis=0) == inner[0]).all()
+        assert (np.diff(leaf, axis=1, prepend=0) >= 0).all()
+        best = solve_family_by_flow(inner[0], true)
+        cost = float(((leaf - true) ** 2).sum())
+        assert cost >= best - 0.01
+        excess.append(cost - best)
+        off.append(np.abs(leaf - true).max())
+    assert np.mean(excess) < 0.05
+    assert np.mean(np.array(off) < 1) > 0.95
+
+
+def random_shape(seed: int) -> tt.Hierarchy:
+    """Deep trees, chains of only children, ragged ones, and a root alone."""
+    rng = np.random.default_rng(seed)
+    kind = seed % 4
+    if kind == 0:
+        return random_hierarchy(rng, int(rng.integers(5, 9)), width=2)
+    if kind == 1:
+        return random_hierarchy(rng, int(rng.integers(1, 7)), width=1)
+    return random_hierarchy(rng, int(rng.integers(1, 5)), width=4)
+
+
+@settings(max_examples=1500)
+@given(
+    seed=st.integers(0, 10**6),
+    low=st.integers(0, 2),
+    width=st.integers(0, 9),
+    largest=st.sampled_from([0, 1, 9, 10**8]),
+    epsilon=st.sampled_from(["0.001", "0.1", "1", "50"]),
+    known=st.booleans(),
+)
+def test_any_tree_keeps_all_conditions(
+    seed: int, low: int, width: int, largest: int, epsilon: str, known: bool
+) -> None:
+    h = random_shape(seed)
+    rng = np.random.default_rng(seed)
+    leaf = rng.integers(0, largest + 1, (len(h.leaves), width + 1))
+    leaf[rng.random(len(leaf)) < 0.3] = 0
+    counts = tt.GroupCounts(h, (low, low + width), leaf)
+    level = h.levels[int(rng.integers(len(h.levels)))] if known else None
+    run = tt.simulate(counts, epsilon=epsilon, mechanism="cumulative-joint", seed=seed, public_totals=level)
+    for check in verify_counts(h, counts.sizes, run.counts, counts.total):
+        assert check.passed, check
+    if level is not None:
+        for at in range(h.index(level) + 1):
+            np.testing.assert_array_equal(run.counts[at].sum(axis=1), counts.array(at).sum(axis=1))
+    accuracy = run.solution.accuracy
+    assert accuracy is not None
+    assert accuracy.gap <= 1e-6
+    # No whole counts are below the bound; rounding costs little above it.
+    assert run.solution.objective >= accuracy.bound * (1 - 1e-6) - 1e-3
+
+
+def test_cumulative_counts_are_far_better_than_differences_give() -> None:
+    """What the mechanism is for: errors of cumulative counts that do not add up along the sizes."""
+    rng = np.random.default_rng(1)
+    h = tt.Hierarchy.from_paths(["a", "b"], [("r", str(i)) for i in range(30)])
+    counts = tt.GroupCounts(h, (1, 300), rng.poisson(40 * np.exp(-np.arange(300) / 20), (30, 300)))
+    emd = {
+        name: np.mean(
+            [
+                tt.evaluate(tt.simulate(counts, epsilon=1, mechanism=name, seed=s), counts)["emd"].to_numpy()
+                for s in range(3)
+            ],
+            axis=0,
+        )
+        for name in ("cumulative-dp", "cumulative-joint")
+    }
+    assert (emd["cumulative-joint"] * 3 < emd["cumulative-dp"]).all()
