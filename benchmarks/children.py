@@ -2,10 +2,12 @@
 
 import multiprocessing
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from types import TracebackType
+from typing import Generic, TypeVar
 
 R = TypeVar("R")
 
@@ -18,34 +20,64 @@ class Failure:
     """Why there is no result."""
 
     reason: str
+    timed_out: bool = False
 
 
-def run_in_child(job: Callable[[], R]) -> R | Failure:
-    """The result of ``job`` (which must pickle), computed by a new process within the limits."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_work, args=(job, sender), daemon=True)
-    child.start()
-    sender.close()  # so that the child's end is the only one, and its death is seen
-    try:
-        if not receiver.poll(MOST_SECONDS):
-            return Failure(f"stopped after {MOST_SECONDS:.0f} s")
-        outcome: R | Failure | Exception = receiver.recv()
-    except EOFError:
-        child.join()
-        return Failure(f"ended with exit code {child.exitcode}")
-    finally:
-        child.kill()
-        child.join()
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
+class Child(Generic[R]):
+    """A new process that hands over what ``job`` (which must pickle) yields, within the limits.
+
+    It is ended, whatever it is doing, when its context is left.
+    """
+
+    def __init__(self, job: Callable[[], Iterable[R | Failure]]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._receiver, sender = context.Pipe(duplex=False)
+        self.process = context.Process(target=_work, args=(job, sender), daemon=True)
+        self.process.start()
+        sender.close()  # so that the child's end is the only one, and its death is seen
+
+    def receive(self, most_seconds: float = MOST_SECONDS) -> R | Failure:
+        """What it yields next; after a failure there is nothing more to come."""
+        if not self._receiver.poll(most_seconds):
+            return Failure(f"no answer within {most_seconds:.0f} s", timed_out=True)
+        try:
+            outcome: R | Failure | Exception = self._receiver.recv()
+        except EOFError:
+            self.process.join()
+            return Failure(f"ended with exit code {self.process.exitcode}")
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def __enter__(self) -> "Child[R]":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.process.kill()
+        self.process.join()
+        self._receiver.close()
 
 
-def _work(job: Callable[[], R], sender: Connection) -> None:
+def run_in_child(job: Callable[[], R | Failure]) -> R | Failure:
+    """The result of ``job`` (which must pickle), computed by a new process."""
+    with Child(partial(_run_once, job)) as child:
+        return child.receive()
+
+
+def _run_once(job: Callable[[], R]) -> Iterator[R]:
+    yield job()
+
+
+def _work(job: Callable[[], Iterable[object]], sender: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     try:
-        sender.send(job())
+        for outcome in job():
+            sender.send(outcome)
     except MemoryError:
         sender.send(Failure(f"needs more than {MOST_BYTES / 2**30:.0f} GB"))
     except Exception as error:

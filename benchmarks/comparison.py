@@ -1,6 +1,6 @@
 """Two ways to solve one instance, taking turns in one process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -57,3 +57,12 @@ def compare(instance: Instance, peer: Callable[[], R], rounds: int) -> tuple[Con
 
 def _time_ours(instance: Instance) -> list[Timing]:
     return [time_call(instance.solve)[0] for _ in range(CALLS)]
+
+
+def take_turns(calls: Sequence[Callable[[], object]], rounds: int) -> list[Timing]:
+    """The best time of each call, all called once a round."""
+    timings: list[list[Timing]] = [[] for _ in calls]
+    for _ in range(rounds):
+        for call, found in zip(calls, timings, strict=True):
+            found.append(time_call(call)[0])
+    return [best(found) for found in timings]

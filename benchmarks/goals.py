@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from benchmarks.fits import FitContest
 from benchmarks.report import Report
 from benchmarks.scaling import growth_by_epsilon, spread_by_sizes
 
@@ -12,6 +13,9 @@ GROWTH = 1.1
 SPREAD = 1.25
 """What is within the noise of timings; the cost tables' own ratio is that of epsilon squared."""
 MEMORY = 3e9
+ROWS_RATIO = 5.0
+CHAIN_RATIO = 2.0
+QP_RATIO = 100.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,9 @@ def judge(report: Report) -> list[Goal]:
             f"{sum(run.agrees for run in report.tables)} of {len(report.tables)} runs",
             bool(report.tables) and all(run.agrees for run in report.tables),
         ),
+        _judge_fits(report, "cumulative-dp", ROWS_RATIO, "the bare isotonic fits of its rows"),
+        _judge_qp(report),
+        _judge_fits(report, "cumulative-chain", CHAIN_RATIO, "one bare isotonic fit of as many points"),
     ]
 
 
@@ -94,4 +101,36 @@ def _judge_relaxation(report: Report) -> Goal:
         "PIQP's relaxed optimum (centred) is at most our integer optimum",
         f"{len(bounded)} of {len(centred)} runs",
         bool(centred) and len(bounded) == len(centred),
+    )
+
+
+def _judge_fits(report: Report, mechanism: str, most: float, fits: str) -> Goal:
+    """By the faster of the two ways to fit: our own kernels, and SciPy."""
+    contests = [contest for contest in report.fits if contest.mechanism == mechanism]
+    statement = f"`{mechanism}` takes less than {most:.0f} times {fits}"
+    if not contests:
+        return Goal(statement, "not measured", False)
+    worst: FitContest = max(contests, key=lambda contest: contest.ratio)
+    return Goal(
+        f"{statement}, at {worst.sizes:,} sizes",
+        f"{worst.ratio_to_ours:.1f} times our own, {worst.ratio_to_scipy:.1f} times SciPy's "
+        f"(the larger of {len(contests)} epsilons; judged by the larger ratio)",
+        worst.ratio < most,
+    )
+
+
+def _judge_qp(report: Report) -> Goal:
+    statement = f"`cumulative-dp` takes less than 1/{QP_RATIO:.0f} of the time of `cumulative-qp`"
+    slow, fast = report.nation.find("cumulative-qp"), report.nation.find("cumulative-dp")
+    seconds = {run.case: run.timing.seconds for run in fast.runtimes} if fast else {}
+    runs = [run for run in slow.runtimes if run.case in seconds] if slow else []
+    if slow is None or not runs:
+        return Goal(statement, "not measured", False)
+    sizes = runs[-1].case.sizes
+    ratios = [run.timing.seconds / seconds[run.case] for run in runs if run.case.sizes == sizes]
+    beyond = f"; at {slow.stop.case.sizes:,} sizes: {slow.stop.failure.reason}" if slow.stop else ""
+    return Goal(
+        f"{statement}, at the largest size that the latter can do",
+        f"1/{min(ratios):,.0f} at {sizes:,} sizes (the least of {len(ratios)} epsilons){beyond}",
+        min(ratios) > QP_RATIO,
     )

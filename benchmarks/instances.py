@@ -1,4 +1,4 @@
-"""What is solved: noisy measurements of the invented nation, the same for everyone who asks."""
+"""What is solved: noisy measurements of invented data, the same for everyone who asks."""
 
 from dataclasses import dataclass
 
@@ -14,8 +14,9 @@ SEED = 7
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """The input of post-processing."""
+    """A mechanism and the input of its post-processing."""
 
+    method: tt.Mechanism
     measurements: tt.Measurements
     total: int
 
@@ -25,23 +26,35 @@ class Instance:
         plan = self.measurements.plan
         return plan.hierarchy.region_count * count_sizes(plan.sizes)
 
-    def solve(self, solver: str = "projection") -> tt.Solution:
-        """The whole post-processing of ``direct-dp``, with certificate and objective."""
-        method = tt.mechanism("direct-dp", solver=solver)
-        return method.postprocess(self.measurements, total=self.total)
+    def solve(self) -> tt.Solution:
+        """The whole post-processing, with the exact objective and, where there is one, the certificate."""
+        return self.method.postprocess(self.measurements, total=self.total)
 
     def check(self, solution: tt.Solution) -> None:
-        """A fast wrong answer is worth nothing: stop if this one is not feasible and optimal."""
+        """A fast wrong answer is worth nothing: stop if this one is not what the mechanism promises.
+
+        A relaxation that is rounded promises whole, non-negative counts and nothing else.
+        """
         plan = self.measurements.plan
         checks = verify_counts(plan.hierarchy, plan.sizes, solution.counts, self.total)
         broken = [check.name for check in checks if not check.passed]
-        if broken or (not (solution.certificate and solution.certificate.optimal)):
-            raise AssertionError(f"The solution does not hold: {broken or 'not optimal'}.")
+        if (self.method.consistent and broken) or "validity" in broken:
+            raise AssertionError(f"The solution of {self.method.name} does not hold: {broken}.")
+        if solution.certificate and not solution.certificate.optimal:
+            raise AssertionError(f"The solution of {self.method.name} is not optimal.")
 
 
-def make_instance(sizes: int, epsilon: str) -> Instance:
-    """The nation's counts at the first ``sizes`` sizes with seeded noise, epsilon split evenly."""
-    counts = generate_nation(sizes=(1, sizes))
-    plan = tt.mechanism("direct-dp").plan(counts.hierarchy, sizes=counts.sizes, epsilon=epsilon)
-    measurements = measure_with_seed(plan, counts, noise=SeededNoise(SEED))
-    return Instance(measurements, counts.total)
+def measure_counts(method: tt.Mechanism, counts: tt.GroupCounts, epsilon: str) -> Instance:
+    """The counts with seeded noise, epsilon split evenly over the levels."""
+    plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon=epsilon)
+    return Instance(method, measure_with_seed(plan, counts, noise=SeededNoise(SEED)), counts.total)
+
+
+def make_nation(sizes: int) -> tt.GroupCounts:
+    """The invented nation's counts at the sizes 1 to ``sizes``; a larger household counts as the largest."""
+    return generate_nation(sizes=(1, sizes))
+
+
+def make_instance(sizes: int, epsilon: str, mechanism: str = "direct-dp") -> Instance:
+    """The invented nation, for a mechanism with its defaults."""
+    return measure_counts(tt.mechanism(mechanism), make_nation(sizes), epsilon)

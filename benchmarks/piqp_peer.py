@@ -17,8 +17,8 @@ from scipy.sparse import csc_matrix
 from benchmarks.comparison import Contest, compare
 from benchmarks.instances import Instance, make_instance
 from benchmarks.memory import peak_memory
+from tallytree.postprocess.conditions import write_sums
 from tallytree.postprocess.objective import weigh_levels
-from tallytree.postprocess.qp_model import write_sums
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from benchmarks.fits import FitContest
 from benchmarks.memory import MemoryUse
 from benchmarks.piqp_peer import PiqpRun
+from benchmarks.runtimes import Survey
 from benchmarks.scaling import Scaling
 from benchmarks.tables_peer import TablesRun
 
@@ -32,6 +34,12 @@ class Report:
     piqp: Sequence[PiqpRun]
     piqp_tolerances: str
     tables: Sequence[TablesRun]
+    city: Survey
+    """The paper's first figure."""
+    nation: Survey
+    """Up to Census size."""
+    fits: Sequence[FitContest]
+    fit_rounds: int
     missing: Sequence[Missing]
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Sizes and epsilons of each part; the regions are always all 3,195 of the invented nation."""
+    """Sizes and epsilons of each part; the regions are always all of the invented nation, or city."""
 
     scaling_sizes: tuple[int, ...]
     scaling_epsilons: tuple[str, ...]
@@ -16,6 +16,15 @@ class Settings:
     """None: as many sizes as the cost tables can do."""
     rounds: int
     """How often the two sides of a comparison take turns."""
+    city_sizes: tuple[int, ...]
+    city_epsilon: str
+    city_seconds: float
+    """How long a mechanism may take there before it is given up."""
+    nation_sizes: tuple[int, ...]
+    nation_seconds: float
+    fit_rounds: int
+    calls: int
+    """The most calls of a mechanism for its best time; slow ones get fewer."""
 
     @property
     def largest(self) -> int:
@@ -31,14 +40,28 @@ FULL = Settings(
     piqp_sizes=(100, 300, 1000),
     most_table_sizes=None,
     rounds=3,
+    city_sizes=tuple(range(5, 51, 5)),
+    city_epsilon="1",
+    city_seconds=60.0,
+    nation_sizes=(100, 300, 1000),
+    nation_seconds=300.0,
+    fit_rounds=10,
+    calls=20,
 )
 
 QUICK = Settings(
     scaling_sizes=(5, 10, 20, 40),
     scaling_epsilons=("0.5", "1"),
     scaling_repeats=3,
-    peer_epsilons=("0.5", "1"),
-    piqp_sizes=(5, 10),
+    peer_epsilons=("1",),
+    piqp_sizes=(10,),
     most_table_sizes=2,
     rounds=1,
+    city_sizes=(5, 10),
+    city_epsilon="1",
+    city_seconds=1.0,
+    nation_sizes=(5,),
+    nation_seconds=1.0,
+    fit_rounds=2,
+    calls=2,
 )

@@ -1,0 +1,97 @@
+"""The two mechanisms that fit by isotonic regression, beside the bare fits of the same points."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import isotonic_regression
+
+from benchmarks.comparison import take_turns
+from benchmarks.instances import Instance, make_instance
+from benchmarks.timing import Timing
+from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
+from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows
+from tallytree.postprocess.objective import weigh_levels
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FitContest:
+    """The best times on one instance: the whole post-processing, and the fits that it cannot do without."""
+
+    mechanism: str
+    sizes: int
+    epsilon: str
+    fits: int
+    points: int
+    """Of all fits together."""
+    whole: Timing
+    ours: Timing
+    """The bare fits by our own kernels."""
+    scipy: Timing
+    """The same by SciPy."""
+
+    @property
+    def ratio_to_ours(self) -> float:
+        """How many times longer the whole takes."""
+        return self.whole.seconds / self.ours.seconds
+
+    @property
+    def ratio_to_scipy(self) -> float:
+        """The same with SciPy's fits."""
+        return self.whole.seconds / self.scipy.seconds
+
+    @property
+    def ratio(self) -> float:
+        """By the faster of the two."""
+        return max(self.ratio_to_ours, self.ratio_to_scipy)
+
+
+def compare_rows(sizes: int, epsilon: str, rounds: int) -> FitContest:
+    """``cumulative-dp``, and a fit for every region. To be called in a fresh process."""
+    instance = make_instance(sizes, epsilon, "cumulative-dp")
+    levels = instance.measurements.values
+    rows = [row.astype(np.float64) for level in levels for row in level]
+    timings = _take_turns(
+        instance,
+        lambda: [fit_isotonic_rows(level, 0, instance.total) for level in levels],
+        lambda: [isotonic_regression(row) for row in rows],
+        rounds,
+    )
+    return FitContest(instance.method.name, sizes, epsilon, len(rows), instance.cells, *timings)
+
+
+def compare_chain(sizes: int, epsilon: str, rounds: int) -> FitContest:
+    """``cumulative-chain``, and one fit of all points of the chain. To be called in a fresh process."""
+    instance = make_instance(sizes, epsilon, "cumulative-chain")
+    sums, weights = _merge_points(instance)
+    means, float_weights = sums / weights, weights.astype(np.float64)
+    timings = _take_turns(
+        instance,
+        lambda: fit_isotonic(sums, weights, 0, instance.total),
+        lambda: isotonic_regression(means, weights=float_weights),
+        rounds,
+    )
+    return FitContest(instance.method.name, sizes, epsilon, 1, len(sums), *timings)
+
+
+def _take_turns(
+    instance: Instance, ours: Callable[[], object], scipy: Callable[[], object], rounds: int
+) -> list[Timing]:
+    instance.check(instance.solve())  # warm: compiled
+    return take_turns([instance.solve, ours, scipy], rounds)
+
+
+def _merge_points(instance: Instance) -> tuple[Ints, Ints]:
+    """The weighted sums and the weights of the chain's points, size by size and leaf by leaf."""
+    plan, values = instance.measurements.plan, instance.measurements.values
+    weights = weigh_levels([level.scale for level in plan.levels], most=MAX_CHAIN_WEIGHT_SUM)
+    sums = np.zeros((values[0].shape[1], len(plan.hierarchy.leaves)), dtype=np.int64)
+    totals = np.zeros_like(sums)
+    for level, value in enumerate(values):
+        ends = plan.hierarchy.last_leaves(level)
+        sums[:, ends] += weights[level] * value.T
+        totals[:, ends] += weights[level]
+    return sums.ravel(), totals.ravel()

@@ -1,0 +1,19 @@
+"""Tables and numbers as they are written in RESULTS.md."""
+
+from collections.abc import Iterable, Sequence
+
+
+def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def write_seconds(value: float) -> str:
+    """Tenths of a millisecond, or hundredths of a second where there are whole seconds."""
+    return f"{value:.4f}" if value < 1 else f"{value:.2f}"
+
+
+def write_megabytes(value: int) -> str:
+    """Whole megabytes."""
+    return f"{value / 1e6:,.0f}"

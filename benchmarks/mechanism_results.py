@@ -1,0 +1,150 @@
+"""All mechanisms in words, tables and a figure: on the city, on the nation, and beside bare fits."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from benchmarks.children import MOST_BYTES
+from benchmarks.markdown import write_megabytes, write_seconds, write_table
+from benchmarks.plot import Curve, draw
+from benchmarks.report import Report
+from benchmarks.runtimes import Case, Series, Survey
+from benchmarks.taxi import TAXIS, ZONES
+from benchmarks.variants import list_variants
+
+
+def draw_runtimes(report: Report) -> str:
+    """The paper's first figure: time against the number of sizes, a cross where one was given up."""
+    curves = []
+    for series in report.city.series:
+        points = [(float(run.case.sizes), run.timing.seconds) for run in series.runtimes]
+        stop = series.stop
+        if stop and stop.failure.timed_out:
+            name = f"{series.variant.label}, none at {stop.case.sizes}"
+            curves.append(Curve(name, points, given_up=(stop.case.sizes, report.city.most_seconds)))
+        elif points:
+            curves.append(Curve(series.variant.label, points))
+    return draw(curves, "N, the number of sizes", linear=True, limit=report.city.most_seconds)
+
+
+def write_city(report: Report, plot: str | None) -> str:
+    """The table of the first figure, and the figure."""
+    cases = report.city.cases
+    rows = [
+        (f"`{series.variant.label}`", series.variant.make().symbol, *_write_times(series, cases))
+        for series in report.city.series
+    ]
+    header = ("mechanism", "in the paper", *(f"N = {case.sizes}" for case in cases))
+    left = [f"{case.data(case.sizes).total:,} at N = {case.sizes}" for case in (cases[0], cases[-1])]
+    notes = [*_write_refusals(report.city), *_write_real_epsilons(report.city)]
+    picture = f"\n\n![Time against the number of sizes, time logarithmic]({plot})" if plot else ""
+    return f"""## Every mechanism: the paper's first figure
+
+Seconds against the number of sizes N, on data with the shape of the paper's synthetic data: an invented
+city with {sum(ZONES)} zones in {len(ZONES)} boroughs and {TAXIS:,} taxis, of which those with more than
+N pickups are removed ({", ".join(left)} are left). Epsilon is {cases[0].epsilon}: the paper does not say
+which it took. Each mechanism ran in a process of its own, on warm kernels; one that gave no answer within
+{report.city.most_seconds:.0f} s was ended, and left out from there on (the paper waited for 30 minutes).
+
+All options are the defaults, and the calibration of `cumulative-chain` is the sound one, except as the
+name says. *Tables* are the paper's own dynamic programmes, where ours is another. *Published* is the
+paper's calibration of the chain, whose noise is too small for the epsilon that it states; with sound noise
+the chain's tables are too large even here.
+
+{write_table(header, rows)}{_write_list(notes)}{picture}"""
+
+
+def write_nation(report: Report) -> str:
+    """Up to Census size: who can do it, in which time, and who cannot, and why."""
+    cases = report.nation.cases
+    rows = [
+        (
+            f"`{series.variant.label}`",
+            *_write_times(series, cases),
+            write_megabytes(series.runtimes[-1].peak) if series.runtimes else "",
+        )
+        for series in report.nation.series
+    ]
+    header = (
+        "mechanism",
+        *(f"{case.sizes:,} sizes, epsilon {case.epsilon}" for case in cases),
+        "process peak MB",
+    )
+    small = [
+        f"- `{variant.label}` was not tried: it is for small problems ({variant.make().cost})."
+        for variant in list_variants()
+        if variant.make().small
+    ]
+    notes = [*_write_refusals(report.nation), *small, *_write_real_epsilons(report.nation)]
+    return f"""## Every mechanism at Census size
+
+Seconds on the invented nation; the paper's Census data has 1,000 sizes. Each mechanism ran in a process of
+its own, with at most {report.nation.most_seconds:.0f} s and {MOST_BYTES / 2**30:.0f} GB for a case; the first
+that it could not do was its last. The peak is that of the whole process at the last case that it did.
+
+{write_table(header, rows)}{_write_list(notes)}"""
+
+
+def write_fits(report: Report) -> str:
+    """The mechanisms that fit by isotonic regression, beside the bare fits."""
+    rows = [
+        (
+            f"`{contest.mechanism}`",
+            f"{contest.sizes:,}",
+            contest.epsilon,
+            f"{contest.fits:,}",
+            f"{contest.points:,}",
+            write_seconds(contest.whole.seconds),
+            write_seconds(contest.ours.seconds),
+            write_seconds(contest.scipy.seconds),
+            f"**{contest.ratio_to_ours:.2f}**",
+            f"**{contest.ratio_to_scipy:.2f}**",
+        )
+        for contest in report.fits
+    ]
+    header = (
+        "mechanism", "sizes", "epsilon", "fits", "points", "whole s", "our fits s", "SciPy's fits s",
+        "whole / our fits", "whole / SciPy's",
+    )  # fmt: skip
+    return f"""## Beside bare isotonic fits
+
+`cumulative-dp` makes every region's cumulative counts monotone, an isotonic fit for each; `cumulative-chain`
+is one weighted isotonic fit along the whole tree. What they take is compared with these fits alone, by our
+own kernels (`fit_isotonic_rows` and `fit_isotonic`, exact and in whole numbers) and by
+`scipy.optimize.isotonic_regression` (in floats, on one processor), a call for each fit. The three took
+turns, {report.fit_rounds} times.
+
+{write_table(header, rows)}"""
+
+
+def _write_times(series: Series, cases: Sequence[Case]) -> list[str]:
+    """A cell for each case: the seconds, or why it stopped there; nothing after that."""
+    cells = {run.case: write_seconds(run.timing.seconds) for run in series.runtimes}
+    if series.stop:
+        failure = series.stop.failure
+        cells[series.stop.case] = failure.reason if failure.timed_out else "cannot, see below"
+    return [cells.get(case, "") for case in cases]
+
+
+def _write_refusals(survey: Survey) -> list[str]:
+    """Why those that are not merely slow could not go on."""
+    return [
+        f"- `{series.variant.label}` at N = {stop.case.sizes:,}, epsilon {stop.case.epsilon}: "
+        f"{stop.failure.reason}"
+        for series in survey.series
+        if (stop := series.stop) and not stop.failure.timed_out
+    ]
+
+
+def _write_real_epsilons(survey: Survey) -> list[str]:
+    """The real epsilon of what is not calibrated soundly."""
+    return [
+        f"- `{series.variant.label}`: its real epsilon is {float(run.real_epsilon):g}, "
+        f"not the {run.case.epsilon} that it states."
+        for series in survey.series
+        for run in series.runtimes[-1:]
+        if run.real_epsilon != Fraction(run.case.epsilon)
+    ]
+
+
+def _write_list(lines: Sequence[str]) -> str:
+    return "\n\n" + "\n".join(lines) if lines else ""
