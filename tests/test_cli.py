@@ -64,7 +64,7 @@ def test_a_spec_says_the_same_as_flags_and_flags_win(run: Run, tmp_path: Path) -
     assert json.loads(out)["epsilon"] == "1/10"  # a TOML decimal is exact
     manifest = json.loads((tmp_path / "specs" / "made" / "manifest.json").read_text())
     assert [level["epsilon"] for level in manifest["privacy"]["levels"]] == ["1/35", "2/35", "1/70"]
-    assert [level["sensitivity"] for level in manifest["privacy"]["levels"]] == ["4", "4", "4"]
+    assert [level["sensitivity"] for level in manifest["privacy"]["levels"]] == ["2", "2", "2"]
     code, out, _ = run("release", "--spec", "specs/release.toml", "--epsilon", "2", "--out", "b", "--json")
     assert json.loads(out)["epsilon"] == "2"
     assert (tmp_path / "b").is_dir()
@@ -77,7 +77,7 @@ def test_json_is_all_that_is_printed_for_programs(run: Run) -> None:
     assert summary["total"] == 104
     assert summary["verification"]["passed"] is True
     assert json.loads(run("verify", "made", "--json")[1])["passed"] is True
-    assert json.loads(run("mechanisms", "--json")[1])[0]["name"] == "direct-dp"
+    assert json.loads(run("mechanisms", "--json")[1])[0]["name"] == "cumulative-joint"
 
 
 def test_a_failed_check_has_exit_code_1(run: Run, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_every_level_of_a_release_gets_the_noise_of_its_own_scale() -> None:
     counts = tt.GroupCounts(h, (1, 20_000), np.full((1, 20_000), 3))
     release = tt.release(counts, epsilon="1", budget={"a": 1, "b": 3, "c": 2})
     plan = release.measurements.plan
-    assert [level.scale for level in plan.levels] == [12, 4, 6]
+    assert [level.scale for level in plan.levels] == [6, 2, 3]
     for level, measured in enumerate(release.measurements.values):
         added = (measured - plan.answers(counts)[level]).ravel()
         for other in plan.levels:

@@ -185,4 +185,4 @@ def test_a_result_that_fails_its_checks_is_withheld(
 
     monkeypatch.setattr(DirectDP, "postprocess", broken)
     with pytest.raises(CheckError, match="check of consistency"):
-        tt.release(counts, epsilon=1)
+        tt.release(counts, epsilon=1, mechanism="direct-dp")

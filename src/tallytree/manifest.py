@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from importlib.metadata import version
 from typing import Any
 
@@ -80,6 +80,7 @@ def write_manifest(
             "objective": str(solution.objective),
             "solver": solution.solver,
             "certificate_slack": solution.certificate and str(solution.certificate.slack),
+            "accuracy": solution.accuracy and asdict(solution.accuracy),
             "effort": solution.effort,
         },
     }

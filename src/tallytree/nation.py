@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tallytree.counts import GroupCounts
 from tallytree.hierarchy import Hierarchy
-from tallytree.sizes import count_sizes
+from tallytree.sizes import Sizes, count_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,25 +35,31 @@ LIKENESS = 400.0
 """How alike counties' size shares are: the concentration of a Dirichlet around the national shares."""
 
 
-def generate_nation(seed: int = 2010, *, sizes: tuple[int, int] = (1, 1000)) -> GroupCounts:
+def generate_nation(seed: int = 2010, *, sizes: Sizes = (1, 1000)) -> GroupCounts:
     """Households by size for 3,143 counties in 51 states, about 117 million in all."""
     generator = np.random.default_rng(seed)
-    low, high = sizes
     weights = generator.lognormal(0.0, SPREAD, sum(COUNTIES))
     households = generator.multinomial(HOUSEHOLDS, weights / weights.sum())
+    return GroupCounts(
+        make_hierarchy(), sizes, invent_sizes(households, sizes, generator), assumptions=[INVENTED]
+    )
+
+
+def invent_sizes(households: Ints, sizes: Sizes, generator: np.random.Generator) -> Ints:
+    """Sizes for so many households in each place, like those of counties: places x sizes."""
+    low, high = sizes
     shares = generator.dirichlet(LIKENESS * np.array(SIZE_SHARES), len(households))
     by_size = generator.multinomial(households, shares / shares.sum(axis=1, keepdims=True))
-
     counts = np.zeros((len(households), count_sizes(sizes)), dtype=np.int64)
     for size in range(1, len(SIZE_SHARES)):
         _add(counts, np.arange(len(households)), size, by_size[:, size - 1], low, high)
-    county = np.repeat(np.arange(len(households)), by_size[:, -1])
+    place = np.repeat(np.arange(len(households)), by_size[:, -1])
     above = MEAN_OF_LARGE - len(SIZE_SHARES)
-    large = len(SIZE_SHARES) - 1 + generator.geometric(1.0 / (1.0 + above), len(county))
-    _add(counts, county, large, 1, low, high)
+    large = len(SIZE_SHARES) - 1 + generator.geometric(1.0 / (1.0 + above), len(place))
+    _add(counts, place, large, 1, low, high)
     homes = generator.integers(0, len(households), FACILITIES)
     _add(counts, homes, generator.integers(10, 1001, FACILITIES), 1, low, high)
-    return GroupCounts(make_hierarchy(), sizes, counts, assumptions=[INVENTED])
+    return counts
 
 
 def make_hierarchy() -> Hierarchy:

@@ -13,6 +13,7 @@ from tallytree import __version__
 from tallytree.cli.demo import demo
 from tallytree.cli.evaluate import evaluate
 from tallytree.cli.mechanisms import mechanisms
+from tallytree.cli.plan import plan
 from tallytree.cli.release import release
 from tallytree.cli.verify import verify
 from tallytree.errors import CheckError, InputError, describe
@@ -26,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (demo, release, verify, evaluate, mechanisms):
+for command in (demo, plan, release, verify, evaluate, mechanisms):
     app.command()(command)
 
 

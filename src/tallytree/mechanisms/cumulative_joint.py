@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tallytree.errors import MechanismError
 from tallytree.mechanisms.base import Ints, Mechanism, RegionTotals
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
@@ -14,9 +15,13 @@ from tallytree.privacy.queries import CUMULATIVE, Query
 class CumulativeJoint(Mechanism):
     """Measure the cumulative query; reconcile cumulative counts as such, over all levels at once.
 
-    The paper's Model M_c, relaxed, is solved to a relative duality gap of 1e-7 (which the solution states),
-    and its optimum is rounded from the root down so that all conditions hold. ``cumulative-dp`` reconciles
-    the differences instead, whose errors add up along the sizes.
+    The paper's Model M_c, relaxed, is solved to a relative duality gap of 1e-7 (the solution states it), and
+    its optimum is rounded from the root down so that all conditions hold. ``cumulative-dp`` reconciles the
+    differences instead, whose errors add up along the sizes.
+
+    With ``smooth`` (the default), each region's answers are first smoothed by themselves, by the means and
+    medians of their isotonic fit, which is more accurate; without, the model is the paper's, for the noisy
+    answers as they are.
     """
 
     name: ClassVar[str] = "cumulative-joint"
@@ -29,9 +34,17 @@ class CumulativeJoint(Mechanism):
     cost: ClassVar[str] = "O(regions x sizes) for each of 10 to 20 Newton steps"
     reference: ClassVar[str] = "the model: Fioretto, Van Hentenryck, Zhu: section 9; the solver is ours"
 
+    smooth: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.smooth, bool):
+            raise MechanismError("The option 'smooth' must be True or False.")
+
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The relaxed optimum, rounded."""
         from tallytree.postprocess.joint_model import solve_joint_model
 
         known = sum(plan.has_public_totals(level) for level in range(len(plan.levels)))
-        return solve_joint_model(plan.hierarchy, values, total=total, scales=plan.scales, known_levels=known)
+        return solve_joint_model(
+            plan.hierarchy, values, total=total, scales=plan.scales, known_levels=known, smooth=self.smooth
+        )

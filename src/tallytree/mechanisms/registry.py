@@ -18,11 +18,11 @@ from tallytree.mechanisms.direct_qp import DirectQP
 from tallytree.mechanisms.topdown import TopDown
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
+    CumulativeJoint,
     DirectDP,
     DirectQIP,
     DirectQP,
     DirectCP,
-    CumulativeJoint,
     CumulativeDP,
     CumulativeQIP,
     CumulativeQP,
@@ -31,7 +31,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     CountOfCounts,
 )
 
-DEFAULT = DirectDP.name
+DEFAULT = CumulativeJoint.name
 
 
 def list_mechanisms() -> list[str]:

@@ -11,6 +11,7 @@ from tallytree.postprocess.cumulative_rounding import round_joint_model
 from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
+from tallytree.postprocess.smoothing import smooth_rows
 from tallytree.postprocess.solution import Solution
 from tallytree.postprocess.tree_model import solve_tree_model
 
@@ -25,14 +26,20 @@ def solve_joint_model(
     total: int,
     scales: Sequence[Fraction],
     known_levels: int,
+    smooth: bool,
 ) -> Solution:
     """Whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
 
+    With ``smooth``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
+    accuracy is then that of this model, and the objective still that of the noisy answers.
     The regions' numbers of groups are known on the first ``known_levels`` levels, the root's always: there
     they are the last entries of ``values``, or what is nearest to them and adds up to ``total``.
     """
     layout = TreeLayout.of(hierarchy)
-    problem = lay_out(hierarchy, layout, values, total, scales, known_levels)
+    targets = [smooth_rows(level, total) for level in values] if smooth else values
+    problem = lay_out(
+        layout, targets, scales, *find_totals(hierarchy, layout, values, total, scales, known_levels)
+    )
     relaxed = relax_joint_model(problem)
     cumulative = layout.unstack(*round_joint_model(problem, relaxed, total))
     return Solution(
@@ -46,23 +53,21 @@ def solve_joint_model(
 
 
 def lay_out(
-    hierarchy: Hierarchy,
     layout: TreeLayout,
     values: Sequence[Ints],
-    total: int,
     scales: Sequence[Fraction],
-    known_levels: int,
+    inner_totals: Floats,
+    leaf_totals: Floats,
 ) -> JointProblem:
     """The model on the layout's arrays."""
     weights = weigh_levels(scales)
     # A root alone stands twice in the layout, so each counts half.
     tree_weights = weights.astype(np.float64) if len(weights) > 1 else np.repeat(weights / 2, 2)
     inner, leaf = layout.stack(values)
-    inner_totals, leaf_totals = _know_totals(hierarchy, layout, values, total, scales, known_levels)
     return JointProblem(layout.tree, inner, leaf, tree_weights, inner_totals, leaf_totals)
 
 
-def _know_totals(
+def find_totals(
     hierarchy: Hierarchy,
     layout: TreeLayout,
     values: Sequence[Ints],

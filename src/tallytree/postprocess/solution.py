@@ -32,7 +32,7 @@ class Accuracy:
     dual_residual: float
     """How far the optimality condition of a leaf is off: the most groups by which its target would move."""
     bound: float
-    """No counts that add up, whole or not, have an objective below this."""
+    """No counts that add up, whole or not, have an objective of the relaxed model below this."""
 
 
 @dataclass(frozen=True, eq=False)

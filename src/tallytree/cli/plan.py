@@ -1,0 +1,186 @@
+"""``tallytree plan``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.errors import SpecError, describe, show
+
+if TYPE_CHECKING:
+    from tallytree.counts import GroupCounts
+    from tallytree.planning.advice import Advice
+    from tallytree.planning.forecasts import Forecast
+
+
+def plan(
+    stand_in: Annotated[
+        str, typer.Argument(help="Public data: a release folder, or a table.", metavar="STAND_IN")
+    ],
+    epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.")],
+    region: Annotated[
+        list[str] | None,
+        typer.Option("--region", help="A region column, from the top down; repeat for each level."),
+    ] = None,
+    sizes: Annotated[str | None, typer.Option(help="The public range of sizes.", metavar="LOW:HIGH")] = None,
+    size: Annotated[str, typer.Option(help="The column of group sizes.")] = "size",
+    groups: Annotated[str, typer.Option(help="The column of numbers of groups.")] = "groups",
+    totals: Annotated[
+        bool,
+        typer.Option("--totals", help="The table has no sizes, only each region's public number of groups."),
+    ] = False,
+    goal: Annotated[str, typer.Option(help="l1, emd, relative, or a limit such as 'county<=50000'.")] = "l1",
+    mechanism: Annotated[
+        str | None, typer.Option(help="Plan for this one.", show_default="the best is found")
+    ] = None,
+    public_totals: Annotated[
+        str | None,
+        typer.Option(help="The release keeps public numbers of groups down to this level.", metavar="LEVEL"),
+    ] = None,
+    root: Annotated[str, typer.Option(help="The name of the root region.")] = "all",
+    root_level: Annotated[str, typer.Option(help="The name of the root's level.")] = "root",
+    data: Annotated[
+        str,
+        typer.Option(
+            help="The table to release; its name goes into the file, it is not opened.", metavar="FILE"
+        ),
+    ] = "counts.parquet",
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write a release.toml with the plan.", metavar="FILE")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Where to draw accuracy against epsilon (SVG).", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Choose a mechanism and how to split epsilon over the levels, and see what accuracy to expect.
+
+    STAND_IN is public data like the sensitive ones: an earlier release, an earlier census, or, with --totals,
+    just how many groups each region has. The sensitive data are never looked at, so planning costs no
+    budget and may be repeated:
+
+        tallytree plan census.csv --region state --region county --sizes 1:20 --epsilon 1 --out release.toml
+    """
+    from tallytree.planning.advice import advise
+    from tallytree.planning.goals import parse_goal
+
+    columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
+    public = _read(stand_in, region, sizes, totals, columns)
+    with show_progress(quiet=as_json) as progress:
+        advice = advise(
+            public,
+            epsilon=epsilon,
+            goal=parse_goal(goal, public.hierarchy.levels),
+            mechanism=mechanism,
+            public_totals=public_totals,
+            progress=progress,
+        )
+    _write_files(advice, public, columns, data, out, plot)
+    if as_json:
+        print_json(advice.to_dict())
+        return
+    _print(advice)
+    for path in (out, plot):
+        if path is not None:
+            print_text(f"Written: {path}")
+
+
+def _read(
+    stand_in: str, region: list[str] | None, sizes: str | None, totals: bool, columns: dict[str, str]
+) -> GroupCounts:
+    from tallytree.counts import GroupCounts
+    from tallytree.planning.stand_ins import invent_from_totals, read_release
+    from tallytree.specs import parse_sizes
+
+    if Path(stand_in).is_dir():
+        return read_release(Path(stand_in))
+    if not region or sizes is None:
+        raise SpecError("A table needs --region for each level and --sizes; a release folder needs neither.")
+    span = parse_sizes(sizes)
+    if totals:
+        known = {name: value for name, value in columns.items() if name != "size"}
+        return invent_from_totals(stand_in, regions=region, sizes=span, **known)
+    return GroupCounts.from_table(
+        stand_in,
+        regions=region,
+        size=columns["size"],
+        groups=columns["groups"],
+        sizes=span,
+        root=columns["root"],
+        root_level=columns["root_level"],
+    )
+
+
+def _write_files(
+    advice: Advice,
+    public: GroupCounts,
+    columns: dict[str, str],
+    data: str,
+    out: Path | None,
+    plot: Path | None,
+) -> None:
+    from tallytree.planning.files import draw_trade_off, write_spec
+
+    levels = public.hierarchy.levels
+    settings: dict[str, Any] = {
+        "source": data,
+        "out": "release",
+        "regions": list(levels[1:]),
+        "sizes": list(public.sizes),
+        **columns,
+        "root": public.hierarchy.regions(0)[0][0],
+        "root_level": levels[0],
+    }
+    for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice))):
+        if path is not None:
+            try:
+                path.write_text(text, encoding="utf-8")
+            except OSError as error:
+                raise SpecError(
+                    f"The file {show(path, most=150)} cannot be written: {describe(error)}."
+                ) from None
+
+
+def _print(advice: Advice) -> None:
+    planned = advice.planned
+    split = ", ".join(f"{name} {share} %" for name, share in planned.budget.items())
+    print_text(f"Recommended: {planned.mechanism}, epsilon {advice.epsilon} split as {split}.")
+    print_text(
+        "Planned on public data alone: the sensitive data were not looked at, and no budget was spent."
+    )
+    if not advice.is_met:
+        more = f"epsilon {advice.enough} would do" if advice.enough else "no epsilon that was tried would do"
+        print_text(f"The goal {advice.goal} is not met with epsilon {advice.epsilon}: {more}.")
+    columns = ["level", "regions", "L1", "+-", "EMD", "relative", "L1, even split"]
+    rows = [
+        [
+            here.level,
+            f"{here.regions:,}",
+            f"{here.l1:,.0f}",
+            f"{here.l1_deviation:,.0f}",
+            f"{here.emd:,.1f}",
+            f"{100 * here.relative:.2g} %",
+            f"{even.l1:,.0f}",
+        ]
+        for here, even in zip(planned.levels, advice.even.levels, strict=True)
+    ]
+    print_table("Accuracy to expect", columns, rows)
+    levels = [level.level for level in planned.levels]
+    if advice.others:
+        print_table(
+            "Other mechanisms with this split: L1",
+            ["mechanism", *levels],
+            [[case.mechanism, *_list_errors(case)] for case in (planned, *advice.others)],
+        )
+    print_table(
+        "L1 against epsilon, with this split",
+        ["epsilon", *levels],
+        [[f"{float(case.epsilon):g}", *_list_errors(case)] for case in advice.trade_off],
+    )
+
+
+def _list_errors(case: Forecast) -> list[str]:
+    return [f"{level.l1:,.0f}" for level in case.levels]

@@ -1,0 +1,150 @@
+"""The planner: which mechanism, which split of the budget, and what accuracy to expect.
+
+It works on public data that stand in for the sensitive ones, and never sees those: so it costs no budget, and
+it may be asked as often as one likes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from tallytree.counts import GroupCounts
+from tallytree.errors import MechanismError
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism
+from tallytree.planning.forecasts import Forecast, forecast
+from tallytree.planning.goals import Goal
+from tallytree.planning.splits import even_split, find_split
+from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.progress import Progress, no_progress
+
+AROUND = (
+    Fraction(1, 10),
+    Fraction(1, 4),
+    Fraction(1, 2),
+    Fraction(1),
+    Fraction(2),
+    Fraction(4),
+    Fraction(10),
+)
+"""The epsilons of the trade-off, as multiples of the one asked for."""
+FINAL_RUNS = 5
+MANY_CELLS = 300_000
+"""From here on, one run for each split that is tried: errors over so many cells hardly vary."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What the planner found."""
+
+    goal: Goal
+    epsilon: Fraction
+    public_totals: str | None
+    planned: Forecast
+    """The recommended mechanism with the split that suits the goal."""
+    even: Forecast
+    """The same mechanism with an even split."""
+    others: tuple[Forecast, ...]
+    """The other mechanisms with the same split, best first."""
+    trade_off: tuple[Forecast, ...]
+    """The recommended one over epsilon."""
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the goal's limit is kept at this epsilon; always so without one."""
+        return self.goal.is_met(self.planned)
+
+    @property
+    def enough(self) -> Fraction | None:
+        """The least epsilon of the trade-off that keeps the limit."""
+        return next((case.epsilon for case in self.trade_off if self.goal.is_met(case)), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "goal": str(self.goal),
+            "met": self.is_met,
+            "epsilon": str(self.epsilon),
+            "public_totals": self.public_totals,
+            "mechanism": self.planned.mechanism,
+            "budget": dict(self.planned.budget),
+            "expected": [asdict(level) for level in self.planned.levels],
+            "even_split": [asdict(level) for level in self.even.levels],
+            "other_mechanisms": [_describe(case) for case in self.others],
+            "trade_off": [_describe(case) for case in self.trade_off],
+        }
+
+
+def advise(
+    stand_in: GroupCounts,
+    *,
+    epsilon: Exact,
+    goal: Goal,
+    mechanism: str | None = None,
+    public_totals: str | None = None,
+    progress: Progress = no_progress,
+) -> Advice:
+    """Find the split of ``epsilon`` that does best on the stand-in, and what to expect of it.
+
+    Without ``mechanism``, the split is found for the default one, and all that can make a release are then
+    compared with it; the best is recommended.
+    """
+    asked = parse_exact(epsilon, "epsilon")
+    levels = stand_in.hierarchy.levels
+    chosen = find_mechanism(mechanism or DEFAULT)
+    _check_release(chosen)
+    run = partial(forecast, stand_in, public_totals=public_totals)
+    tries = 1 if stand_in.leaf.size >= MANY_CELLS else FINAL_RUNS
+    report = progress("Trying splits of the budget", 0)
+    split = find_split(
+        levels,
+        lambda budget: goal.score(
+            run(epsilon=asked, mechanism=chosen.name, budget=budget, runs=tries, report=report)
+        ),
+    )
+    rivals = [] if mechanism else _find_rivals(chosen, public_totals)
+    cases = 2 + len(rivals) + len(AROUND)
+    report = progress("Forecasting", cases * FINAL_RUNS)
+    run = partial(run, runs=FINAL_RUNS, report=report)
+    ranked = sorted(
+        (run(epsilon=asked, mechanism=name, budget=split) for name in (chosen.name, *rivals)), key=goal.score
+    )
+    best = ranked[0]
+    return Advice(
+        goal=goal,
+        epsilon=asked,
+        public_totals=public_totals,
+        planned=best,
+        even=run(epsilon=asked, mechanism=best.mechanism, budget=even_split(levels)),
+        others=tuple(ranked[1:]),
+        trade_off=tuple(
+            run(epsilon=asked * factor, mechanism=best.mechanism, budget=split) for factor in AROUND
+        ),
+    )
+
+
+def _check_release(mechanism: Mechanism) -> None:
+    if mechanism.obstacle or mechanism.small:
+        reason = mechanism.obstacle or "it is for small problems, to compare with"
+        raise MechanismError(f"{mechanism.name} cannot be planned for: {reason}.")
+
+
+def _find_rivals(chosen: Mechanism, public_totals: str | None) -> list[str]:
+    """The other mechanisms that could make this release, with the same facts public."""
+    wanted = ("unused", "optional") if public_totals is None else ("optional",)
+    return [
+        kind.name
+        for kind in MECHANISMS
+        if kind.name != chosen.name and kind.consistent and not kind.small and kind.region_totals in wanted
+    ]
+
+
+def _describe(case: Forecast) -> dict[str, Any]:
+    return {
+        "mechanism": case.mechanism,
+        "epsilon": str(case.epsilon),
+        "levels": [asdict(level) for level in case.levels],
+    }

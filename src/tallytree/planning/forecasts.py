@@ -1,0 +1,105 @@
+"""What accuracy to expect of a release: the mechanism, run several times on data that stand in for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.counts import GroupCounts
+from tallytree.evaluation import Simulation, simulate
+from tallytree.privacy.budget import Exact
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LevelError:
+    """The errors of one level: each a mean over runs."""
+
+    level: str
+    regions: int
+    l1: float
+    """The sum of |n^ - n| over regions and sizes."""
+    l1_deviation: float
+    """Its standard deviation from run to run."""
+    emd: float
+    """The mean over regions of the sum of |c^ - c| over sizes."""
+    relative: float
+    """The mean over regions that have groups of their own L1 error, as a share of their groups."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The errors to expect."""
+
+    mechanism: str
+    epsilon: Fraction
+    """The real one of the plan."""
+    budget: Mapping[str, int]
+    levels: tuple[LevelError, ...]
+
+    @property
+    def total_l1(self) -> float:
+        """Over all levels."""
+        return sum(level.l1 for level in self.levels)
+
+
+def forecast(
+    stand_in: GroupCounts,
+    *,
+    epsilon: Exact,
+    mechanism: str,
+    budget: Mapping[str, int],
+    public_totals: str | None = None,
+    runs: int,
+    report: Callable[[int], None] = lambda done: None,
+) -> Forecast:
+    """Run ``mechanism`` on the stand-in ``runs`` times, always with the same noise, and average."""
+    errors = []
+    for seed in range(runs):
+        run = simulate(
+            stand_in,
+            epsilon=epsilon,
+            mechanism=mechanism,
+            seed=seed,
+            budget=budget,
+            public_totals=public_totals,
+        )
+        errors.append([_measure(run, stand_in, level) for level in range(len(stand_in.hierarchy.levels))])
+        report(1)
+    return Forecast(
+        mechanism,
+        run.measurements.plan.epsilon,
+        dict(budget),
+        tuple(_average(e) for e in zip(*errors, strict=True)),
+    )
+
+
+def _measure(run: Simulation, truth: GroupCounts, level: int) -> LevelError:
+    error = run.counts[level] - truth.array(level)
+    own = np.abs(error).sum(axis=1)
+    groups = truth.array(level).sum(axis=1)
+    return LevelError(
+        level=truth.hierarchy.levels[level],
+        regions=len(error),
+        l1=float(own.sum()),
+        l1_deviation=0.0,
+        emd=float(np.abs(np.cumsum(error, axis=1)).sum() / len(error)),
+        relative=float((own[groups > 0] / groups[groups > 0]).mean()) if groups.any() else 0.0,
+    )
+
+
+def _average(errors: Sequence[LevelError]) -> LevelError:
+    l1 = np.array([error.l1 for error in errors])
+    return LevelError(
+        level=errors[0].level,
+        regions=errors[0].regions,
+        l1=float(l1.mean()),
+        l1_deviation=float(l1.std(ddof=1)) if len(l1) > 1 else 0.0,
+        emd=float(np.mean([error.emd for error in errors])),
+        relative=float(np.mean([error.relative for error in errors])),
+    )

@@ -1,0 +1,49 @@
+"""Public data in place of the sensitive ones: an earlier release, or sizes invented for public totals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from tallytree.counts import GroupCounts
+from tallytree.nation import invent_sizes
+from tallytree.releases import load
+from tallytree.sizes import Sizes, check_sizes
+from tallytree.tables import Table, read_columns
+
+SEED = 2010
+
+
+def read_release(folder: Path) -> GroupCounts:
+    """The counts of an earlier release."""
+    release = load(folder)
+    places = zip(*(place.tolist() for place in release.hierarchy.leaf_places), strict=True)
+    leaf = np.array([release.counts[level][index] for level, index in places])
+    return GroupCounts(release.hierarchy, release.sizes, leaf)
+
+
+def invent_from_totals(
+    table: Table, *, regions: Sequence[str], groups: str, sizes: Sizes, root: str, root_level: str
+) -> GroupCounts:
+    """Households of invented sizes, as many in each leaf region as the table says.
+
+    The table has a row for each leaf region with its public number of households.
+    """
+    low, _ = check_sizes(sizes)
+    known = read_columns(table, [*regions, groups], text=list(regions))
+    size = next(name for name in ("size", "size of group", "_") if name not in (*regions, groups))
+    one_size = known.append_column(size, pa.array(np.full(known.num_rows, low)))
+    totals = GroupCounts.from_table(
+        one_size,
+        regions=list(regions),
+        size=size,
+        groups=groups,
+        sizes=(low, low),
+        root=root,
+        root_level=root_level,
+    )
+    leaf = invent_sizes(totals.leaf[:, 0], sizes, np.random.default_rng(SEED))
+    return GroupCounts(totals.hierarchy, sizes, leaf)

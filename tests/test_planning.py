@@ -1,0 +1,243 @@
+"""The planner: goals, the search for a split, forecasts, and what it writes."""
+
+import json
+import math
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import tallytree as tt
+from tallytree.charts import Line, draw_lines
+from tallytree.cli.main import app
+from tallytree.errors import InputError, MechanismError, SpecError
+from tallytree.planning.advice import AROUND, advise
+from tallytree.planning.forecasts import Forecast, LevelError, forecast
+from tallytree.planning.goals import Goal, parse_goal
+from tallytree.planning.splits import even_split, find_split
+from tallytree.planning.stand_ins import invent_from_totals, read_release
+
+LEVELS = ("nation", "state")
+
+
+@pytest.fixture(scope="module")
+def stand_in() -> tt.GroupCounts:
+    rng = np.random.default_rng(5)
+    h = tt.Hierarchy.from_paths(LEVELS, [("US", str(i)) for i in range(12)])
+    return tt.GroupCounts(h, (1, 20), rng.poisson(50 * np.exp(-np.arange(20) / 3), (12, 20)))
+
+
+def make_forecast(*l1: float) -> Forecast:
+    levels = tuple(
+        LevelError(name, 1, error, 0.0, 2 * error, error / 100)
+        for name, error in zip(LEVELS, l1, strict=True)
+    )
+    return Forecast("direct-dp", Fraction(1), even_split(LEVELS), levels)
+
+
+def test_goals_score_what_they_say() -> None:
+    case = make_forecast(10.0, 30.0)
+    assert Goal("l1").score(case) == 40.0
+    assert Goal("emd").score(case) == 80.0
+    assert Goal("relative").score(case) == pytest.approx(0.2)
+    assert parse_goal("state<=30", LEVELS).is_met(case)
+    limited = parse_goal("state <= 20", LEVELS)
+    assert not limited.is_met(case)
+    # A split that keeps the limit is better than any that does not, if it is not absurdly bad.
+    assert limited.score(make_forecast(400.0, 20.0)) < limited.score(case)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("l2", "There is no goal 'l2'"),
+        ("county<=3", "There is no level 'county'"),
+        ("state<=", "is not a limit"),
+        ("state<=-1", "is not a limit"),
+        ("state<=nan", "is not a limit"),
+        ("state<=inf", "is not a limit"),
+    ],
+)
+def test_a_goal_that_makes_no_sense_is_refused(text: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        parse_goal(text, LEVELS)
+
+
+@given(st.lists(st.floats(0.01, 100), min_size=1, max_size=5), st.sampled_from([0.5, 1.0, 2.0]))
+def test_the_search_finds_the_best_split_of_a_convex_score(costs: list[float], power: float) -> None:
+    names = [str(i) for i in range(len(costs))]
+
+    def score(split: dict[str, int]) -> float:
+        assert sum(split.values()) == 100
+        assert min(split.values()) >= 1
+        return float(sum(cost / split[name] ** power for cost, name in zip(costs, names, strict=True)))
+
+    found = find_split(names, score)
+    ideal = np.array(costs) ** (1 / (1 + power))
+    ideal = np.maximum(1.0, 100 * ideal / ideal.sum())
+    best = sum(cost / share**power for cost, share in zip(costs, ideal, strict=True))
+    assert score(found) <= 1.05 * best
+
+
+def test_an_even_split_adds_up() -> None:
+    for count in range(1, 9):
+        split = even_split([str(i) for i in range(count)])
+        assert sum(split.values()) == 100
+        assert max(split.values()) - min(split.values()) <= 1
+
+
+def test_a_forecast_is_the_mean_of_runs(stand_in: tt.GroupCounts) -> None:
+    found = forecast(stand_in, epsilon=1, mechanism="direct-dp", budget={"nation": 30, "state": 70}, runs=3)
+    tables = [
+        tt.evaluate(
+            tt.simulate(
+                stand_in, epsilon=1, mechanism="direct-dp", seed=seed, budget={"nation": 3, "state": 7}
+            ),
+            stand_in,
+        ).to_pydict()
+        for seed in range(3)
+    ]
+    for place, level in enumerate(found.levels):
+        assert level.l1 == pytest.approx(np.mean([table["l1"][place] for table in tables]))
+        assert level.l1_deviation == pytest.approx(np.std([table["l1"][place] for table in tables], ddof=1))
+        assert level.emd == pytest.approx(np.mean([table["emd"][place] for table in tables]))
+    assert 0 < found.levels[1].relative < 1
+
+
+def test_the_planned_split_is_better_than_an_even_one(stand_in: tt.GroupCounts) -> None:
+    reported: list[int] = []
+
+    def begin(what: str, steps: int) -> Callable[[int], None]:
+        return reported.append
+
+    advice = advise(stand_in, epsilon="1/2", goal=Goal("l1"), progress=begin)
+    assert advice.planned.total_l1 <= advice.even.total_l1
+    assert advice.planned.total_l1 <= min(case.total_l1 for case in advice.others)
+    assert [case.epsilon for case in advice.trade_off] == [Fraction(1, 2) * factor for factor in AROUND]
+    errors = [case.total_l1 for case in advice.trade_off]
+    assert errors[0] > errors[-1]
+    assert sum(reported) > 20
+    assert json.dumps(advice.to_dict())
+
+
+def test_a_limit_is_kept_where_it_can_be_and_said_where_not(stand_in: tt.GroupCounts) -> None:
+    free = advise(stand_in, epsilon=1, goal=Goal("l1"), mechanism="cumulative-joint")
+    root = free.planned.levels[0].l1
+    assert not free.others
+    near = advise(stand_in, epsilon=1, goal=Goal("l1", "nation", 0.7 * root), mechanism="cumulative-joint")
+    assert near.is_met
+    assert near.planned.budget["nation"] > free.planned.budget["nation"]
+    never = advise(stand_in, epsilon="1/100", goal=Goal("l1", "state", 1.0), mechanism="direct-dp")
+    assert not never.is_met
+    assert never.enough is None
+
+
+def test_public_totals_are_planned_for(stand_in: tt.GroupCounts) -> None:
+    advice = advise(stand_in, epsilon=1, goal=Goal("emd"), public_totals="state")
+    assert advice.planned.mechanism == "cumulative-joint"
+    assert advice.to_dict()["public_totals"] == "state"
+
+
+@pytest.mark.parametrize("name", ["direct-qp", "direct-qip"])
+def test_what_cannot_make_a_release_is_not_planned_for(stand_in: tt.GroupCounts, name: str) -> None:
+    with pytest.raises(MechanismError, match="cannot be planned for"):
+        advise(stand_in, epsilon=1, goal=Goal(), mechanism=name)
+
+
+def test_sizes_are_invented_for_public_totals(tmp_path: Path) -> None:
+    table = tmp_path / "totals.csv"
+    table.write_text("state,county,households\nGA,1,500\nGA,2,0\nNY,1,1234\n")
+    counts = invent_from_totals(
+        str(table), regions=["state", "county"], groups="households", sizes=(1, 9), root="US", root_level="n"
+    )
+    assert counts.hierarchy.levels == ("n", "state", "county")
+    facilities = counts.leaf.sum(axis=1) - [500, 0, 1234]
+    assert (facilities >= 0).all()
+    assert facilities.sum() == 50
+
+
+def test_an_earlier_release_can_stand_in(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
+    release = tt.release(stand_in, epsilon=1)
+    release.save(tmp_path / "release")
+    counts = read_release(tmp_path / "release")
+    for level in range(2):
+        np.testing.assert_array_equal(counts.array(level), release.counts[level])
+
+
+def test_the_command_writes_a_spec_that_makes_the_release(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
+    rows = [
+        f"{region[1]},{size},{groups}"
+        for region, row in zip(stand_in.hierarchy.leaves, stand_in.leaf.tolist(), strict=True)
+        for size, groups in enumerate(row, start=1)
+    ]
+    (tmp_path / "counts.csv").write_text("\n".join(["state,size,groups", *rows]))
+    spec, plot = tmp_path / "release.toml", tmp_path / "plan.svg"
+    run = CliRunner().invoke(
+        app,
+        [
+            *("plan", str(tmp_path / "counts.csv"), "--region", "state", "--sizes", "1:20", "--epsilon", "1"),
+            *("--data", "counts.csv", "--out", str(spec), "--plot", str(plot), "--goal", "state<=400"),
+        ],
+    )
+    assert run.exit_code == 0, run.output
+    assert "no budget was spent" in " ".join(run.output.split())
+    settings = tomllib.loads(spec.read_text())
+    assert sum(settings["budget"].values()) == 100
+    ElementTree.parse(plot)
+    made = CliRunner().invoke(app, ["release", "--spec", str(spec)])
+    assert made.exit_code == 0, made.output
+    manifest = json.loads((tmp_path / "release" / "manifest.json").read_text())
+    assert manifest["mechanism"]["name"] == settings["mechanism"]
+    again = CliRunner().invoke(
+        app, ["plan", str(tmp_path / "release"), "--epsilon", "1", "--mechanism", "direct-dp", "--json"]
+    )
+    assert json.loads(again.output)["mechanism"] == "direct-dp"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.csv", "--epsilon", "1"], "A table needs --region"),
+        (["nothing.csv", "--epsilon", "1", "--region", "state", "--sizes", "1:5"], "There is no file"),
+    ],
+)
+def test_bad_input_to_the_command_is_one_error(arguments: list[str], message: str) -> None:
+    run = CliRunner().invoke(app, ["plan", *arguments])
+    assert isinstance(run.exception, InputError)
+    assert message in str(run.exception)
+
+
+def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
+    tt.release(stand_in, epsilon=1).save(tmp_path / "release")
+    out = tmp_path / "nowhere" / "release.toml"
+    run = CliRunner().invoke(
+        app,
+        ["plan", str(tmp_path / "release"), "--epsilon", "1", "--mechanism", "direct-dp", "--out", str(out)],
+    )
+    assert isinstance(run.exception, SpecError)
+    assert "cannot be written" in str(run.exception)
+
+
+@given(
+    st.lists(
+        st.lists(st.tuples(st.floats(1e-3, 1e3), st.floats(0.5, 1e9)), min_size=1, max_size=5),
+        min_size=1,
+        max_size=7,
+    )
+)
+def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple[float, float]]]) -> None:
+    picture = draw_lines("a < b", [Line(f"<{i}>", points) for i, points in enumerate(lines)], x="x", y="y")
+    root = ElementTree.fromstring(picture)
+    circles = [node for node in root if node.tag.endswith("circle")]
+    assert len(circles) == sum(map(len, lines))
+    for circle in circles:
+        assert 0 <= float(circle.attrib["cx"]) <= 720
+        assert 0 <= float(circle.attrib["cy"]) <= 400
+        assert math.isfinite(float(circle.attrib["cx"]))
