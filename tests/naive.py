@@ -113,3 +113,53 @@ def solve_by_flow(instance: Instance, *, window: int) -> int:
         flow.set_node_supply(node, amount)
     assert flow.solve() == flow.OPTIMAL
     return fixed + flow.optimal_cost()
+
+
+def fit_isotonic(sums: list[int], weights: list[int], low: int, high: int) -> list[int]:
+    """The weighted isotonic fit, rounded half up, in Python's own numbers: point i has mean sum / weight."""
+    blocks: list[tuple[int, int, int]] = []  # sum, weight, length
+    for point_sum, point_weight in zip(sums, weights, strict=True):
+        block = (point_sum, point_weight, 1)
+        while blocks and blocks[-1][0] * block[1] >= block[0] * blocks[-1][1]:
+            before = blocks.pop()
+            block = (before[0] + block[0], before[1] + block[1], before[2] + block[2])
+        blocks.append(block)
+    fitted: list[int] = []
+    for total, weight, length in blocks:
+        fitted += [min(max((2 * total + weight) // (2 * weight), low), high)] * length
+    return fitted
+
+
+def fit_chain(
+    hierarchy: tt.Hierarchy, noisy: list[Ints], weights: list[int], total: int
+) -> tuple[list[Ints], int]:
+    """The optimum of (C6) - (C10) in Python's own numbers: the counts and the objective.
+
+    The leaves in post-order are those whose paths, by the places of their regions, are in order.
+    """
+    places = [{path: i for i, path in enumerate(hierarchy.regions(i))} for i in range(len(weights))]
+
+    def order(path: tuple[str, ...]) -> list[int]:
+        return [places[depth][path[: depth + 1]] for depth in range(len(path))]
+
+    leaves = sorted(hierarchy.leaves, key=order)
+    sizes = noisy[0].shape[1]
+    last = [
+        [max(i for i, leaf in enumerate(leaves) if leaf[: len(r)] == r) for r in hierarchy.regions(level)]
+        for level in range(len(weights))
+    ]
+    sums, masses = [0] * (len(leaves) * sizes), [0] * (len(leaves) * sizes)
+    nodes = [
+        (size * len(leaves) + end, weights[level], int(noisy[level][region, size]))
+        for level in range(len(weights))
+        for region, end in enumerate(last[level])
+        for size in range(sizes)
+    ]
+    for point, weight, value in nodes:
+        sums[point] += weight * value
+        masses[point] += weight
+    chain = [*fit_isotonic(sums[:-1], masses[:-1], 0, total), total]
+    steps = np.diff(chain, prepend=0).reshape(sizes, len(leaves)).T
+    by_leaf = dict(zip(leaves, steps, strict=True))
+    objective = sum(weight * (chain[point] - value) ** 2 for point, weight, value in nodes)
+    return sum_up(hierarchy, np.array([by_leaf[leaf] for leaf in hierarchy.leaves])), objective

@@ -6,12 +6,16 @@ from itertools import combinations_with_replacement
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import MechanismError
+from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_GROUPS, MAX_MEASURED
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
+from tallytree.postprocess.chain import solve_chain_model
 from tallytree.postprocess.chain_tables import build_tables, list_chain, trace_back
-from tallytree.postprocess.isotonic import fit_large
+from tallytree.postprocess.objective import weigh_levels
 from tallytree.privacy.neighbours import enumerate_additions
 from tests import naive
 from tests.instances import random_hierarchy
@@ -123,19 +127,98 @@ def test_tables_too_large_for_the_machine_are_refused() -> None:
         tables.postprocess(tt.Measurements(wide, [np.zeros((1, 1000), dtype=np.int64)]), total=5)
 
 
-def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
+FINE = Fraction(46340)
+"""Next to a level with scale 1, one with this scale makes the weights 46340^2, just below 2^31, and 1."""
+
+
+def some_scales(rng: np.random.Generator, levels: int) -> list[Fraction]:
+    """Weights that add up to about 2^31 (in any order), or few."""
+    return [Fraction(int(rng.choice([1, 2, 3, 1000, 46340]))) for _ in range(levels)]
+
+
+def check_against_twin(
+    h: tt.Hierarchy, noisy: list[Ints], scales: list[Fraction], total: int
+) -> tuple[list[Ints], int]:
+    weights = weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM)
+    assert sum(weights.tolist()) <= MAX_CHAIN_WEIGHT_SUM
+    solution = solve_chain_model(h, noisy, total=total, scales=scales)
+    counts, objective = naive.fit_chain(h, noisy, weights.tolist(), total)
+    for found, expected in zip(solution.counts, counts, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert solution.objective == objective
+    return counts, objective
+
+
+@given(
+    seed=st.integers(0, 10**9),
+    sizes=st.integers(1, 40),
+    spread=st.sampled_from([0, 2, 1000, 2**20, 2**31, MAX_MEASURED]),
+    processors=st.integers(1, 5),
+)
+def test_the_chain_equals_its_twin_in_pythons_numbers(
+    seed: int, sizes: int, spread: int, processors: int
 ) -> None:
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, int(rng.integers(1, 5)))
+    total = int(rng.choice([0, 7, 10**6, MAX_GROUPS]))
+    centre = np.linspace(0, total, sizes).astype(np.int64)
+    noisy = [
+        np.clip(
+            centre + rng.integers(-spread, spread + 1, (len(h.regions(level)), sizes)),
+            -MAX_MEASURED,
+            MAX_MEASURED,
+        )
+        for level in range(len(h.levels))
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tallytree.postprocess.kernels.count_processors", lambda: processors)
+        check_against_twin(h, noisy, some_scales(rng, len(h.levels)), total)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_farthest_answers_are_fitted_exactly(seed: int) -> None:
+    """All at one limit or the other: the objective goes beyond 2^100."""
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, 3)
+    noisy = [
+        rng.choice([-MAX_MEASURED, MAX_MEASURED], (len(h.regions(level)), 30))
+        for level in range(len(h.levels))
+    ]
+    scales = [Fraction(1), FINE, FINE][: len(h.levels)]
+    _, objective = check_against_twin(h, noisy, scales if seed % 2 else scales[::-1], MAX_GROUPS)
+    assert objective > 2**100
+
+
+@pytest.mark.parametrize("budget", [None, {"n": 1000, "s": 1}, {"n": 1, "s": 1000}])
+@pytest.mark.parametrize("calibration", ["sound", "published"])
+@pytest.mark.parametrize("groups", [12 * 10**9, MAX_GROUPS])
+def test_without_noise_the_truth_comes_back_at_the_limits(
+    budget: dict[str, int] | None, calibration: str, groups: int
+) -> None:
+    h = tt.Hierarchy.from_paths(["n", "s"], [("n", f"s{i}") for i in range(40)])
+    leaf = np.full((40, 3), groups // 120)
+    leaf[0, 0] += groups - leaf.sum()
+    counts = tt.GroupCounts(h, (1, 3), leaf)
+    chain = tt.mechanism("cumulative-chain", calibration=calibration)
+    plan = chain.plan(h, sizes=(1, 3), epsilon=1, budget=budget)
+    solution = chain.postprocess(tt.Measurements(plan, plan.answers(counts)), total=groups)
+    assert solution.objective == 0
+    for level, found in enumerate(solution.counts):
+        np.testing.assert_array_equal(found, counts.array(level))
+
+
+def test_the_weights_of_a_chain_stay_within_what_blocks_can_hold() -> None:
+    """Each level's weight times its cells, added up: what ``blocks`` asks for."""
+    assert MAX_CHAIN_WEIGHT_SUM * MAX_CELLS <= 2**62
+    assert max(MAX_GROUPS, MAX_MEASURED) <= 2**39
+    for scales in ([Fraction(1), FINE * 7], [Fraction(1, 3**30), Fraction(1)], [Fraction(2**32)] * 9):
+        assert sum(weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM).tolist()) <= MAX_CHAIN_WEIGHT_SUM
+
+
+def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same() -> None:
     h = tt.Hierarchy.from_paths(["nation", "state"], [("US", f"{i}") for i in range(8)])
     chain = tt.mechanism("cumulative-chain")
     plan = chain.plan(h, sizes=(1, 2**17), epsilon=1)
-    slow: list[int] = []
-
-    def fit_slowly(sums: list[int], weights: list[int], low: int, high: int) -> list[int]:
-        slow.append(len(sums))
-        return fit_large(sums, weights, low, high)
-
-    monkeypatch.setattr("tallytree.postprocess.isotonic.fit_large", fit_slowly)
     rng = np.random.default_rng(3)
     noisy = [2**39 - rng.integers(0, 1000, plan.shape(level)) for level in range(2)]
     solution = chain.postprocess(tt.Measurements(plan, noisy), total=2**39)
@@ -144,4 +227,3 @@ def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same(
     # Moving everything down together moves the fit with it.
     low = chain.postprocess(tt.Measurements(plan, [n - 2**39 + 2000 for n in noisy]), total=2000)
     assert low.objective == solution.objective
-    assert slow == [8 * 2**17 - 1]  # the first only

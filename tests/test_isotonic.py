@@ -1,7 +1,8 @@
 """The isotonic fit against SciPy's and against its definition."""
 
 from fractions import Fraction
-from math import floor
+from math import floor, gcd
+from random import Random
 
 import numpy as np
 import pytest
@@ -10,8 +11,20 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 import tallytree as tt
-from tallytree.postprocess.isotonic import _is_less, fit_isotonic, fit_isotonic_rows, fit_large
+from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
+from tallytree.postprocess.blocks import Blocks, is_less, join, pool, round_blocks
+from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows
+from tests import naive
 from tests.instances import random_hierarchy
+
+VALUES = st.one_of(
+    st.integers(-MAX_MEASURED, MAX_MEASURED),
+    st.integers(-3, 3),
+    st.integers(MAX_MEASURED - 3, MAX_MEASURED),
+    st.integers(-MAX_MEASURED, 3 - MAX_MEASURED),
+)
+MOST = MAX_CHAIN_WEIGHT_SUM * MAX_CELLS
+"""What the weights of a chain add up to at most."""
 
 
 def fit_by_minimax(row: list[int]) -> list[Fraction]:
@@ -53,23 +66,82 @@ def test_the_weighted_fit_equals_its_twin_and_repeated_points(
 ) -> None:
     sums, weights = [value * weight for value, weight in points], [weight for _, weight in points]
     fast = fit_isotonic(np.array(sums), np.array(weights), low, low + 30).tolist()
-    assert fast == fit_large(sums, weights, low, low + 30)
+    assert fast == naive.fit_isotonic(sums, weights, low, low + 30)
     # A point of weight w is w points in the same place, which end in one block.
     repeated = np.repeat([value for value, _ in points], weights)[None, :]
     ends = np.cumsum(weights) - 1
     assert fast == fit_isotonic_rows(repeated, low, low + 30)[0, ends].tolist()
 
 
+@st.composite
+def fractions_below_one(draw: st.DrawFn) -> tuple[int, int]:
+    most = draw(st.sampled_from([10, 2**31, 2**53, MOST // 2]))
+    weight = draw(st.integers(1, most))
+    return draw(st.integers(0, weight - 1)), weight
+
+
+@given(fractions_below_one(), fractions_below_one(), st.integers(1, 2**20))
+def test_fractions_are_compared_exactly(one: tuple[int, int], other: tuple[int, int], k: int) -> None:
+    assert is_less(*one, *other) == (Fraction(*one) < Fraction(*other))
+    a, m = one[0] % 2**40, one[0] % 2**40 + one[1] % 2**40 + 1
+    assert not is_less(a * k, m * k, a, m)  # equal ones
+    assert is_less(a * k, m * k, a * k + 1, m * k)
+    assert not is_less(a * k + 1, m * k, a, m)
+
+
+def test_fractions_as_near_as_can_be_are_told_apart() -> None:
+    """a / m and b / n with a n - b m = 1, which floats cannot see."""
+    random = Random(1)
+    for _ in range(1000):
+        m = random.randrange(2, MOST)
+        a = random.randrange(1, m)
+        a, m = a // gcd(a, m), m // gcd(a, m)
+        n = pow(a, -1, m)
+        b = (a * n - 1) // m
+        assert is_less(b, n, a, m)
+        assert not is_less(a, m, b, n)
+
+
+@given(VALUES, fractions_below_one(), VALUES, fractions_below_one())
+def test_joined_means_are_exact(p: int, one: tuple[int, int], q: int, other: tuple[int, int]) -> None:
+    (r, w), (s, v) = one, other
+    assert w + v <= MOST <= 2**62
+    whole, rest = divmod(p * w + r + q * v + s, w + v)
+    assert join(p, r, w, q, s, v) == (whole, rest, w + v)
+
+
+def test_joined_means_next_to_whole_numbers_are_exact() -> None:
+    """The rests are chosen so that the sum is a multiple of w + v, or one off: floats miss the floor."""
+    random = Random(1)
+    for _ in range(5000):
+        p, q = (random.randint(-MAX_MEASURED, MAX_MEASURED) for _ in range(2))
+        w, v = (random.randint(1, MOST // 2) for _ in range(2))
+        rests = (random.choice([-1, 0, 1]) - p * w - q * v) % (w + v)
+        r = min(rests, w - 1)
+        s = min(rests - r, v - 1)
+        whole, rest = divmod(p * w + r + q * v + s, w + v)
+        assert join(p, r, w, q, s, v) == (whole, rest, w + v)
+
+
 @given(
-    a=st.integers(-(2**60), 2**60),
-    m=st.integers(1, 2**60),
-    b=st.integers(-(2**60), 2**60),
-    n=st.integers(1, 2**60),
-    k=st.integers(1, 2**20),
+    st.lists(st.tuples(VALUES, st.one_of(st.integers(1, 3), st.integers(1, MOST // 30))), max_size=30),
+    st.integers(0, 30),
 )
-def test_fractions_are_compared_exactly(a: int, m: int, b: int, n: int, k: int) -> None:
-    assert _is_less(a, m, b, n) == (Fraction(a, m) < Fraction(b, n))
-    assert not _is_less(a % 2**40 * k, m % 2**40 * k + k, a % 2**40, m % 2**40 + 1)  # equal ones
+def test_points_at_the_limits_are_fitted_exactly(points: list[tuple[int, int]], cut: int) -> None:
+    """Pooled in one go, or in two parts that are then pooled with each other."""
+    sums = [value * weight for value, weight in points]
+    expected = naive.fit_isotonic(sums, [weight for _, weight in points], -MAX_MEASURED, MAX_MEASURED)
+    floors, masses = (np.array([point[i] for point in points], dtype=np.int64) for i in range(2))
+    given_points = Blocks(floors, np.zeros_like(floors), masses, np.ones_like(floors))
+    blocks = Blocks.empty(len(points))
+    first = pool(given_points.some(slice(0, cut)), blocks, 0)
+    second = pool(given_points.some(slice(cut, None)), blocks.some(slice(cut, None)), 0)
+    count = pool(blocks.some(slice(cut, cut + second)), blocks, first)
+    for found in (blocks.some(slice(0, count)), blocks.some(slice(0, pool(given_points, blocks, 0)))):
+        assert (found.rests >= 0).all() and (found.rests < found.weights).all()
+        steps = round_blocks(found, -MAX_MEASURED, MAX_MEASURED)
+        assert np.repeat(steps.heights, found.lengths).tolist() == expected
+        assert steps.ends.tolist() == np.cumsum(found.lengths).tolist()
 
 
 def test_huge_values_do_not_overflow() -> None:
@@ -77,6 +149,13 @@ def test_huge_values_do_not_overflow() -> None:
     fitted = fit_isotonic_rows(row, -(2**39), 2**39)
     assert fitted[0, 0] == 0
     assert (np.diff(fitted[0]) >= 0).all()
+
+
+def test_rows_that_64_bits_cannot_add_up_are_fitted_all_the_same() -> None:
+    half = 2**22 + 1
+    row = np.repeat([MAX_MEASURED, MAX_MEASURED - 1], half)[None, :]  # one block; twice its sum is above 2^63
+    assert (fit_isotonic_rows(row, 0, MAX_MEASURED) == MAX_MEASURED).all()
+    assert (fit_isotonic_rows(row[:, 1:], 0, MAX_MEASURED) == MAX_MEASURED - 1).all()
 
 
 def test_cumulative_dp_follows_algorithm_2_step_by_step() -> None:

@@ -1,7 +1,9 @@
 """The largest numbers the software works with, chosen so that 64-bit integers never overflow.
 
 The cost of a single exchange is at most the sum over levels of w (2 |n^ - n~| + 1), below
-2^20 (2 (2^39 + 2^39) + 1) < 2^62, and two such costs are added.
+2^20 (2 (2^39 + 2^39) + 1) < 2^62, and two such costs are added. In the chain model the weights of all
+points add up to at most MAX_CHAIN_WEIGHT_SUM x MAX_CELLS = 2^62; weighted values go beyond 64 bits, and are
+never formed (``postprocess/blocks.py``).
 """
 
 MAX_GROUPS = 2**39

@@ -35,7 +35,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
 
         def begin(what: str, steps: int) -> Callable[[int], None]:
-            task = bar.add_task(what, total=steps)
+            task = bar.add_task(what, total=steps or None)  # none: nobody knows how many
             return lambda done: bar.advance(task, done)
 
         yield begin

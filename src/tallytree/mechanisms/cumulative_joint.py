@@ -15,7 +15,7 @@ from tallytree.privacy.queries import CUMULATIVE, Query
 class CumulativeJoint(Mechanism):
     """Measure the cumulative query; reconcile cumulative counts as such, over all levels at once.
 
-    The paper's Model M_c, relaxed, is solved to a relative duality gap of 1e-7 (the solution states it), and
+    The paper's Model M_c, relaxed, is solved to a relative duality gap of 5e-7 (the solution states it), and
     its optimum is rounded from the root down so that all conditions hold. ``cumulative-dp`` reconciles the
     differences instead, whose errors add up along the sizes.
 

@@ -26,7 +26,10 @@ class CumulativeQP(Mechanism):
     cost: ClassVar[str] = "that of an interior-point method on a variable for every region and size"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
     solver_module: ClassVar[str] = "tallytree.postprocess.qp_model"
-    caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
+    caveat: ClassVar[str] = (
+        "rounding breaks the sums, so it cannot make a release; takes more than ten minutes at Census size; "
+        "needs tallytree[solvers]"
+    )
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""

@@ -8,6 +8,8 @@ fit rounded half up is the exact integer optimum.
 
 (C8) leaves out the case lev(a_i) < lev(a_{i+1}); the paper's recurrence has it ("otherwise"), and it is
 needed: it is the step from one region to the first leaf of the next.
+
+The processors share the sizes, and take a few at a time, as many as a cache holds.
 """
 
 from collections.abc import Sequence
@@ -17,10 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
+from tallytree.limits import MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
+from tallytree.postprocess.blocks import Blocks, Steps, join, pool, round_blocks
+from tallytree.postprocess.chain_counts import SIZES_AT_A_TIME, count_groups, take_sizes
 from tallytree.postprocess.chain_tables import solve_chain_with_tables
-from tallytree.postprocess.isotonic import fit_isotonic
-from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
+from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.postprocess.objective import weigh_levels
 from tallytree.postprocess.solution import Solution
 
 Ints = npt.NDArray[np.int64]
@@ -36,43 +40,81 @@ def solve_chain_model(
 ) -> Solution:
     """The exact integer optimum of (C6) - (C10); a level weighs 1 / scale^2."""
     weights = weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM)
+    effort = {}
     if solver == "tables":
         chain, doublings = solve_chain_with_tables(hierarchy, values, weights, total, scales)
+        steps = Steps(chain.T.ravel(), np.arange(chain.size) + 1)
         effort = {"domain_doublings": doublings}
     else:
-        chain = _fit_chain(hierarchy, values, weights, total)
-        effort = {}
-    cumulative = [chain[hierarchy.last_leaves(level)] for level in range(len(values))]
+        steps = _fit_chain(hierarchy, values, weights, total)
+    counts, squares = count_groups(hierarchy, values, steps)
     return Solution(
-        counts=_count_groups(hierarchy, chain),
-        objective=add_weighted_squares(cumulative, values, weights),
+        counts=counts,
+        objective=sum(int(weight) * square for weight, square in zip(weights, squares, strict=True)),
         certificate=None,
         solver=solver,
         effort=effort,
     )
 
 
-def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, total: int) -> Ints:
-    """The fitted chain: leaves (in post-order) x sizes."""
-    shape = (len(hierarchy.leaves), values[0].shape[1])
-    sums, weight = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    for level, measured in enumerate(values):
-        ends = hierarchy.last_leaves(level)  # no two regions of a level end at the same leaf
-        sums[ends] += weights[level] * measured
-        weight[ends] += weights[level]
-    # Size by size; the last point is the total.
-    flat = fit_isotonic(sums.T.ravel()[:-1], weight.T.ravel()[:-1], 0, total)
-    return np.append(flat, total).reshape(shape[::-1]).T
+def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, total: int) -> Steps:
+    """The fitted chain. The processors share the sizes; then their blocks are pooled in turn."""
+    leaves, sizes = len(hierarchy.leaves), values[0].shape[1]
+    blocks = Blocks.empty(leaves * sizes)
+    ends = [hierarchy.last_leaves(level) for level in range(len(values))]
+    before = _add_weights(ends, weights, leaves)
+    found: dict[int, int] = {}  # how many blocks, by where they start
+
+    def pool_part(part: slice) -> None:
+        own = blocks.some(slice(part.start * leaves, part.stop * leaves))
+        count = 0
+        room = np.empty((2, SIZES_AT_A_TIME, leaves), dtype=np.int64)
+        for some in take_sizes(part):
+            floors, rests = room[:, : some.stop - some.start]
+            for level, noisy in enumerate(values):
+                _merge(noisy, some.start, ends[level], before[level], weights[level], floors, rests)
+            if some.stop == sizes:
+                # The last point is the total (C7): above all others it stays alone, and is then cut to it.
+                floors[-1, -1], rests[-1, -1] = 2 * MAX_MEASURED, 0
+            count = _pool_sizes(floors, rests, before[-1], own, count)
+        found[part.start * leaves] = count
+
+    with RowPool(sizes) as processors:
+        processors.run(pool_part)
+    (_, count), *others = sorted(found.items())
+    for start, more in others:
+        count = pool(blocks.some(slice(start, start + more)), blocks, count)
+    return round_blocks(blocks.some(slice(0, count)), 0, total)
 
 
-def _count_groups(hierarchy: Hierarchy, chain: Ints) -> list[Ints]:
-    """The inverse of the chain query: differences along the chain, added up from the leaves."""
-    flat = chain.T.ravel()
-    leaf = np.diff(flat, prepend=0).reshape(chain.shape[::-1]).T
-    counts: list[Ints] = []
-    for level in reversed(range(len(hierarchy.levels))):
-        here = np.where(hierarchy.has_children(level)[:, None], 0, leaf[hierarchy.last_leaves(level)])
-        if counts:
-            np.add.at(here, hierarchy.parents(level + 1), counts[-1])
-        counts.append(here)
-    return counts[::-1]
+def _add_weights(ends: Sequence[Ints], weights: Ints, leaves: int) -> Ints:
+    """Levels + 1 x leaves: the weights of the nodes that end at a leaf, of the levels before each."""
+    sums = np.zeros((len(ends) + 1, leaves), dtype=np.int64)
+    for level, places in enumerate(ends):
+        sums[level + 1] = sums[level]
+        sums[level + 1, places] += weights[level]  # no two regions of a level end at the same leaf
+    return sums
+
+
+@kernel
+def _merge(noisy: Ints, first: int, ends: Ints, before: Ints, weight: int, floors: Ints, rests: Ints) -> None:
+    """Merge a level's answers of a few sizes into the points; ``before`` is what these weigh so far."""
+    for r in range(len(ends)):
+        end = ends[r]
+        if before[end] == 0:
+            for s in range(len(floors)):
+                floors[s, end], rests[s, end] = noisy[r, first + s], 0
+        else:
+            for s in range(len(floors)):
+                floors[s, end], rests[s, end], _ = join(
+                    floors[s, end], rests[s, end], before[end], noisy[r, first + s], 0, weight
+                )
+
+
+@kernel
+def _pool_sizes(floors: Ints, rests: Ints, weights: Ints, blocks: Blocks, count: int) -> int:
+    """Go on pooling with the points of a few sizes."""
+    ones = np.ones_like(weights)
+    for s in range(len(floors)):
+        count = pool(Blocks(floors[s], rests[s], weights, ones), blocks, count)
+    return count

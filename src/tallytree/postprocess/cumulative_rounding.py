@@ -7,7 +7,7 @@ none goes above its number of groups where that is known. Whole, non-negative, a
 total is what comes out by construction.
 """
 
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,36 +21,36 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
+class Targets(NamedTuple):
+    """What children are raised towards, and how far at most."""
+
+    inner: Floats
+    """Inner nodes x sizes."""
+    leaf: Floats
+    """Leaves x sizes."""
+    inner_most: Floats
+    """Per inner node: its number of groups where that is known, else infinity."""
+    leaf_most: Floats
+    """The same for the leaves."""
+
+
 def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int) -> tuple[Ints, Ints]:
     """Whole cumulative counts near the relaxed ones: inner nodes x sizes, and leaves x sizes."""
-    tree = problem.tree
-    targets = np.empty_like(relaxed.inner)
-    with RowPool(len(targets)) as pool:
-        pool.run(lambda rows: _make_monotone(relaxed.inner[rows], targets[rows]))
-    inner, leaf = np.empty(targets.shape, dtype=np.int64), np.empty(relaxed.leaf.shape, dtype=np.int64)
-    inner[0] = np.clip(np.floor(targets[0] + 0.5), 0, total)
+    monotone = np.empty_like(relaxed.inner)
+    with RowPool(len(monotone)) as pool:
+        pool.run(lambda rows: _make_monotone(relaxed.inner[rows], monotone[rows]))
+    targets = Targets(monotone, relaxed.leaf, problem.inner_totals, problem.leaf_totals)
+    inner, leaf = np.empty(monotone.shape, dtype=np.int64), np.empty(relaxed.leaf.shape, dtype=np.int64)
+    inner[0] = np.clip(np.floor(monotone[0] + 0.5), 0, total)
     inner[0, -1] = total
-    fixed = problem.inner_totals, problem.leaf_totals
-    for level in range(int(tree.level.max()) + 1):  # parents first
-        nodes = np.flatnonzero(tree.level == level)
-        with RowPool(len(nodes)) as pool:
-            hand_down = partial(_hand_down, tree, nodes, targets, relaxed.leaf, *fixed, inner, leaf)
-            pool.run(hand_down)
+    for level in range(int(problem.tree.level.max()) + 1):  # parents first
+        _round_below(problem.tree, np.flatnonzero(problem.tree.level == level), targets, inner, leaf)
     return inner, leaf
 
 
-def _hand_down(
-    tree: Tree,
-    nodes: Ints,
-    inner_targets: Floats,
-    leaf_targets: Floats,
-    inner_totals: Floats,
-    leaf_totals: Floats,
-    inner: Ints,
-    leaf: Ints,
-    rows: slice,
-) -> None:
-    _hand_down_from(tree, nodes[rows], inner_targets, leaf_targets, inner_totals, leaf_totals, inner, leaf)
+def _round_below(tree: Tree, nodes: Ints, targets: Targets, inner: Ints, leaf: Ints) -> None:
+    with RowPool(len(nodes)) as pool:
+        pool.run(lambda rows: _hand_down(tree, nodes[rows], targets, inner, leaf))
 
 
 @kernel
@@ -65,33 +65,25 @@ def _make_monotone(rows: Floats, fitted: Floats) -> None:
 
 
 @kernel
-def _hand_down_from(
-    tree: Tree,
-    nodes: Ints,
-    inner_targets: Floats,
-    leaf_targets: Floats,
-    inner_totals: Floats,
-    leaf_totals: Floats,
-    inner: Ints,
-    leaf: Ints,
-) -> None:
+def _hand_down(tree: Tree, nodes: Ints, targets: Targets, inner: Ints, leaf: Ints) -> None:
     """Fill the children of these nodes, which are filled themselves."""
-    sizes = inner.shape[1]
     for v in nodes:
         inner_from, inner_to = tree.inner[v], tree.inner[v + 1]
         leaf_from, leaf_to = tree.family[v], tree.family[v + 1]
         split = inner_to - inner_from
         children = split + leaf_to - leaf_from
-        targets, counts = np.empty(children), np.zeros(children, dtype=np.int64)
-        most = np.empty(children)
-        most[:split], most[split:] = inner_totals[inner_from:inner_to], leaf_totals[leaf_from:leaf_to]
+        wanted, most, counts = np.empty(children), np.empty(children), np.zeros(children, dtype=np.int64)
+        most[:split], most[split:] = (
+            targets.inner_most[inner_from:inner_to],
+            targets.leaf_most[leaf_from:leaf_to],
+        )
         handed = 0
-        for i in range(sizes):
+        for i in range(inner.shape[1]):
             if inner[v, i] > handed:
                 handed = inner[v, i]
-                targets[:split] = inner_targets[inner_from:inner_to, i]
-                targets[split:] = leaf_targets[leaf_from:leaf_to, i]
-                raise_towards(targets, most, handed, counts)
+                wanted[:split] = targets.inner[inner_from:inner_to, i]
+                wanted[split:] = targets.leaf[leaf_from:leaf_to, i]
+                raise_towards(wanted, most, handed, counts)
             inner[inner_from:inner_to, i] = counts[:split]
             leaf[leaf_from:leaf_to, i] = counts[split:]
 

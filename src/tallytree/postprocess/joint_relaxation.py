@@ -32,7 +32,7 @@ from tallytree.postprocess.solution import Accuracy
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-GAP = 1e-7
+GAP = 5e-7
 """The relative duality gap to stop at."""
 STAGE_GAP = 1e-4
 STAGE = 8.0

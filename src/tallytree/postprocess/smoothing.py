@@ -34,5 +34,5 @@ def _smooth(noisy: Ints, high: int, smoothed: Ints) -> None:
         for b in range(pool_adjacent(noisy[r].astype(np.float64), totals, ends, heights)):
             end = ends[b]
             value = np.median(noisy[r, begin:end]) if end - begin >= LONG else heights[b]
-            smoothed[r, begin:end] = min(max(np.int64(np.floor(value + 0.5)), 0), high)
+            smoothed[r, begin:end] = min(max(int(np.floor(value + 0.5)), 0), high)
             begin = end
