@@ -50,3 +50,11 @@ def test_tables_too_large_for_the_machine_are_refused() -> None:
     noisy = [np.zeros(plan.shape(i), dtype=np.int64) for i in range(2)]
     with pytest.raises(MechanismError, match="same optimum"):
         tables.postprocess(tt.Measurements(plan, noisy), total=5)
+
+
+def test_noise_too_large_for_the_tables_is_an_error() -> None:
+    h = tt.Hierarchy.from_paths(["a", "b"], [("r", "x"), ("r", "y")])
+    counts = tt.GroupCounts(h, (1, 2), [[1, 2], [3, 4]])
+    tables = tt.mechanism("direct-dp", solver="tables")
+    with pytest.raises(MechanismError, match="their entries would overflow"):
+        tt.simulate(counts, epsilon="0.003", mechanism=tables, seed=1, budget={"a": 1000, "b": 1001})

@@ -28,6 +28,9 @@ Ints = npt.NDArray[np.int64]
 
 MOST_ENTRIES = 2**29
 """Table entries over all nodes: about 4 GB."""
+MOST_COST = 2**47
+"""Of one cell. With weights up to 2^20, cells that cost as much have 2^14 entries each, so that there are at
+most 2^15 of them, and all add up within 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,8 @@ class MergedTable:
 def own_costs(noisy: int, weight: int, delta: int) -> CostTable:
     """Equation (d1): w (v - n~)^2 for v in the node's domain, which is never empty."""
     low, high = max(0, noisy - delta), max(0, noisy + delta)
+    if weight * max(high - noisy, noisy - low) ** 2 > MOST_COST:
+        raise MechanismError("The noise is too large for cost tables: their entries would overflow.")
     return CostTable(low, weight * (np.arange(low, high + 1, dtype=np.int64) - noisy) ** 2)
 
 
