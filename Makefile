@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench accuracy clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -21,6 +21,12 @@ lint: .venv/installed-dev
 ## Measure speed against peers, side by side; writes benchmarks/RESULTS.md.
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks
+
+## Rank the mechanisms by accuracy on the real data in the folder DATA: the county table and the taxi table,
+## or the one that DATASET names; writes benchmarks/ACCURACY.md and benchmarks/ACCURACY-TAXI.md.
+accuracy: .venv/installed-dev
+	@test -n "$(DATA)" || { echo "Where are the data? make accuracy DATA=FOLDER [DATASET=county|taxi]"; exit 2; }
+	$(BIN)/python -m benchmarks.accuracy --data "$(DATA)" $(if $(DATASET),--dataset $(DATASET))
 
 clean:
 	rm -rf .venv dist tallytree-demo

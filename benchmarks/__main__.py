@@ -19,22 +19,19 @@ def main() -> None:
     if not sys.platform.startswith("linux"):
         parser.error("memory and processors are measured as Linux tells them: Linux is needed")
 
-    from benchmarks.direct_results import draw_scaling
     from benchmarks.measuring import measure
-    from benchmarks.mechanism_results import draw_runtimes
-    from benchmarks.results import write_results
+    from benchmarks.results import draw_pictures, write_results
     from benchmarks.settings import FULL, QUICK
 
     report = measure(QUICK if options.quick else FULL, quick=options.quick)
     out: Path | None = options.out or (None if options.quick else RESULTS)
     if out is None:
-        print(write_results(report, scaling_plot=None, runtime_plot=None), end="")
+        print(write_results(report, pictures=False), end="")
         return
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.with_name("scaling.svg").write_text(draw_scaling(report), encoding="utf-8")
-    out.with_name("runtime.svg").write_text(draw_runtimes(report), encoding="utf-8")
-    text = write_results(report, scaling_plot="scaling.svg", runtime_plot="runtime.svg")
-    out.write_text(text, encoding="utf-8")
+    for name, picture in draw_pictures(report).items():
+        out.with_name(name).write_text(picture, encoding="utf-8")
+    out.write_text(write_results(report, pictures=True), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Two ways to solve one instance, taking turns in one process."""
+"""What is timed takes turns in one process: two ways to solve one instance, or many instances."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from benchmarks.evidence import Evidence
 from benchmarks.instances import Instance
 from benchmarks.timing import Timing, best, one_processor, time_call
 
 R = TypeVar("R")
 
 CALLS = 3
-"""Calls of ``direct-dp`` in a round: it takes milliseconds, its peers seconds."""
+"""Calls of our own mechanism in a round: it takes milliseconds, its peers seconds."""
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,10 @@ class Contest:
     cells: int
     ours: Timing
     ours_alone: Timing
-    """``direct-dp`` on one processor."""
+    """Our own on one processor."""
     peer: Timing
     objective: int
-    """Of ``direct-dp``'s solution, which is the integer optimum."""
+    """Of our own solution; for ``direct-dp`` it is the integer optimum."""
 
     @property
     def ratio(self) -> float:
@@ -32,7 +33,7 @@ class Contest:
 
     @property
     def ratio_alone(self) -> float:
-        """The same with ``direct-dp`` on one processor."""
+        """The same with our own on one processor."""
         return self.peer.seconds / self.ours_alone.seconds
 
 
@@ -66,3 +67,17 @@ def take_turns(calls: Sequence[Callable[[], object]], rounds: int) -> list[Timin
         for call, found in zip(calls, timings, strict=True):
             found.append(time_call(call)[0])
     return [best(found) for found in timings]
+
+
+def time_instances(instances: Sequence[Instance], rounds: int) -> list[tuple[Timing, Evidence]]:
+    """The best time and the evidence of each, all solved once a round.
+
+    So a busy while of the machine does not fall on a few of them alone.
+    """
+    evidence = []
+    for instance in instances:  # warm: compiled, and right
+        solution = instance.solve()
+        instance.check(solution)
+        evidence.append(Evidence.of(solution))
+    timings = take_turns([instance.solve for instance in instances], rounds)
+    return list(zip(timings, evidence, strict=True))

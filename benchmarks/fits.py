@@ -1,4 +1,4 @@
-"""The two mechanisms that fit by isotonic regression, beside the bare fits of the same points."""
+"""Mechanisms that fit by isotonic regression, beside the bare fits of the same points."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from scipy.optimize import isotonic_regression
 from benchmarks.comparison import take_turns
 from benchmarks.instances import Instance, make_instance
 from benchmarks.timing import Timing
+from benchmarks.variants import Variant
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
 from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows
 from tallytree.postprocess.objective import weigh_levels
@@ -49,9 +50,9 @@ class FitContest:
         return max(self.ratio_to_ours, self.ratio_to_scipy)
 
 
-def compare_rows(sizes: int, epsilon: str, rounds: int) -> FitContest:
-    """``cumulative-dp``, and a fit for every region. To be called in a fresh process."""
-    instance = make_instance(sizes, epsilon, "cumulative-dp")
+def compare_rows(variant: Variant, sizes: int, epsilon: str, rounds: int) -> FitContest:
+    """What asks the cumulative query, and a fit for every region. To be called in a fresh process."""
+    instance = make_instance(sizes, epsilon, variant)
     levels = instance.measurements.values
     rows = [row.astype(np.float64) for level in levels for row in level]
     timings = _take_turns(
@@ -60,12 +61,12 @@ def compare_rows(sizes: int, epsilon: str, rounds: int) -> FitContest:
         lambda: [isotonic_regression(row) for row in rows],
         rounds,
     )
-    return FitContest(instance.method.name, sizes, epsilon, len(rows), instance.cells, *timings)
+    return FitContest(variant.label, sizes, epsilon, len(rows), instance.cells, *timings)
 
 
 def compare_chain(sizes: int, epsilon: str, rounds: int) -> FitContest:
     """``cumulative-chain``, and one fit of all points of the chain. To be called in a fresh process."""
-    instance = make_instance(sizes, epsilon, "cumulative-chain")
+    instance = make_instance(sizes, epsilon, Variant("cumulative-chain"))
     sums, weights = _merge_points(instance)
     means, float_weights = sums / weights, weights.astype(np.float64)
     timings = _take_turns(

@@ -1,8 +1,10 @@
 """What is solved: noisy measurements of invented data, the same for everyone who asks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import tallytree as tt
+from benchmarks.variants import DIRECT, Variant
 from tallytree.measurement import measure_with_seed
 from tallytree.nation import generate_nation
 from tallytree.privacy.noise import SeededNoise
@@ -44,9 +46,11 @@ class Instance:
             raise AssertionError(f"The solution of {self.method.name} is not optimal.")
 
 
-def measure_counts(method: tt.Mechanism, counts: tt.GroupCounts, epsilon: str) -> Instance:
-    """The counts with seeded noise, epsilon split evenly over the levels."""
-    plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon=epsilon)
+def measure_counts(
+    method: tt.Mechanism, counts: tt.GroupCounts, epsilon: str, budget: Mapping[str, int] | None = None
+) -> Instance:
+    """The counts with seeded noise, epsilon split over the levels as ``budget`` says, or evenly."""
+    plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, budget=budget)
     return Instance(method, measure_with_seed(plan, counts, noise=SeededNoise(SEED)), counts.total)
 
 
@@ -55,6 +59,6 @@ def make_nation(sizes: int) -> tt.GroupCounts:
     return generate_nation(sizes=(1, sizes))
 
 
-def make_instance(sizes: int, epsilon: str, mechanism: str = "direct-dp") -> Instance:
-    """The invented nation, for a mechanism with its defaults."""
-    return measure_counts(tt.mechanism(mechanism), make_nation(sizes), epsilon)
+def make_instance(sizes: int, epsilon: str, variant: Variant = DIRECT) -> Instance:
+    """The invented nation, epsilon split evenly."""
+    return measure_counts(variant.make(), make_nation(sizes), epsilon)

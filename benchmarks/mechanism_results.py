@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from benchmarks.children import MOST_BYTES
+from benchmarks.fit_results import write_fit_table
 from benchmarks.markdown import write_megabytes, write_seconds, write_table
 from benchmarks.plot import Curve, draw
 from benchmarks.report import Report
@@ -86,34 +87,15 @@ that it could not do was its last. The peak is that of the whole process at the 
 
 def write_fits(report: Report) -> str:
     """The mechanisms that fit by isotonic regression, beside the bare fits."""
-    rows = [
-        (
-            f"`{contest.mechanism}`",
-            f"{contest.sizes:,}",
-            contest.epsilon,
-            f"{contest.fits:,}",
-            f"{contest.points:,}",
-            write_seconds(contest.whole.seconds),
-            write_seconds(contest.ours.seconds),
-            write_seconds(contest.scipy.seconds),
-            f"**{contest.ratio_to_ours:.2f}**",
-            f"**{contest.ratio_to_scipy:.2f}**",
-        )
-        for contest in report.fits
-    ]
-    header = (
-        "mechanism", "sizes", "epsilon", "fits", "points", "whole s", "our fits s", "SciPy's fits s",
-        "whole / our fits", "whole / SciPy's",
-    )  # fmt: skip
     return f"""## Beside bare isotonic fits
 
 `cumulative-dp` makes every region's cumulative counts monotone, an isotonic fit for each; `cumulative-chain`
 is one weighted isotonic fit along the whole tree. What they take is compared with these fits alone, by our
 own kernels (`fit_isotonic_rows` and `fit_isotonic`, exact and in whole numbers) and by
 `scipy.optimize.isotonic_regression` (in floats, on one processor), a call for each fit. The three took
-turns, {report.fit_rounds} times.
+turns, {report.fit_rounds} times. (For `cumulative-joint`, see its own section.)
 
-{write_table(header, rows)}"""
+{write_fit_table(report.fits)}"""
 
 
 def _write_times(series: Series, cases: Sequence[Case]) -> list[str]:

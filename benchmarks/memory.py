@@ -4,6 +4,8 @@ import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.variants import Variant
+
 
 @dataclass(frozen=True)
 class MemoryUse:
@@ -17,13 +19,13 @@ class MemoryUse:
     """The most during post-processing."""
 
 
-def measure_memory(sizes: int, epsilon: str) -> MemoryUse:
+def measure_memory(variant: Variant, sizes: int, epsilon: str) -> MemoryUse:
     """To be called in a fresh process."""
     from benchmarks.instances import make_instance
 
-    make_instance(1, epsilon).solve()  # loads the kernels
+    make_instance(2, epsilon, variant).solve()  # loads the kernels
     imports = resident_memory()
-    instance = make_instance(sizes, epsilon)
+    instance = make_instance(sizes, epsilon, variant)
     return_freed_memory()  # the scratch of making the data is not post-processing's
     data = resident_memory()
     reset_peak()

@@ -1,24 +1,39 @@
 """The report in words and tables: RESULTS.md."""
 
-from benchmarks.direct_results import write_cost_tables, write_memory, write_piqp, write_scaling
-from benchmarks.goals import judge
+from benchmarks.direct_goals import judge_direct
+from benchmarks.direct_results import draw_direct, write_cost_tables, write_growth, write_memory, write_piqp
+from benchmarks.joint_goals import judge_joint
+from benchmarks.joint_results import draw_joint, write_joint
 from benchmarks.markdown import write_table
-from benchmarks.mechanism_results import write_city, write_fits, write_nation
+from benchmarks.mechanism_goals import judge_mechanisms
+from benchmarks.mechanism_results import draw_runtimes, write_city, write_fits, write_nation
 from benchmarks.report import Report
 
+DIRECT_PLOT, JOINT_PLOT, RUNTIME_PLOT = "scaling.svg", "joint.svg", "runtime.svg"
 
-def write_results(report: Report, *, scaling_plot: str | None, runtime_plot: str | None) -> str:
-    """RESULTS.md; the plots are the pictures' file names beside it."""
+
+def draw_pictures(report: Report) -> dict[str, str]:
+    """The pictures beside RESULTS.md, by file name."""
+    return {
+        DIRECT_PLOT: draw_direct(report.direct),
+        JOINT_PLOT: draw_joint(report.joint),
+        RUNTIME_PLOT: draw_runtimes(report),
+    }
+
+
+def write_results(report: Report, *, pictures: bool) -> str:
+    """RESULTS.md, which shows the pictures or not."""
     sections = [
         _write_opening(report),
         _write_goals(report),
-        write_city(report, runtime_plot),
+        write_city(report, RUNTIME_PLOT if pictures else None),
         write_nation(report),
         write_fits(report),
-        write_scaling(report, scaling_plot),
-        write_memory(report),
-        write_piqp(report),
-        write_cost_tables(report),
+        write_growth(report.direct, DIRECT_PLOT if pictures else None),
+        write_memory(report.direct),
+        write_piqp(report.direct, report.piqp_tolerances),
+        write_cost_tables(report.direct, quick=report.quick),
+        write_joint(report.joint, JOINT_PLOT if pictures else None),
         _write_missing(report),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -29,9 +44,10 @@ def _write_opening(report: Report) -> str:
     rows = [("Date", report.day.isoformat()), *report.machine.items(), ("Command", "`make bench`")]
     return f"""# Benchmarks{smoke}
 
-How long the post-processing of every mechanism takes; and how fast `direct-dp` finds the integer optimum
-of Model M_H, beside two other ways to solve that model. Everything was measured in one run on one machine;
-this page is written by that run.
+How long the post-processing of every mechanism takes; how fast `direct-dp` finds the integer optimum of
+Model M_H, and `cumulative-joint` the relaxed optimum of Model M_c and whole numbers near it, beside other
+ways to solve these models. Everything was measured in one run on one machine; this page is written by that
+run.
 
 {write_table(("", ""), rows)}
 
@@ -46,7 +62,8 @@ is a certificate, it says optimal."""
 
 
 def _write_goals(report: Report) -> str:
-    rows = [(goal.statement, goal.measured, "yes" if goal.met else "**no**") for goal in judge(report)]
+    goals = [*judge_direct(report.direct), *judge_mechanisms(report), *judge_joint(report.joint)]
+    rows = [(goal.statement, goal.measured, "yes" if goal.met else "**no**") for goal in goals]
     return "## Goals\n\n" + write_table(("goal", "measured", "met"), rows)
 
 
@@ -59,5 +76,5 @@ def _write_missing(report: Report) -> str:
 
 
 def _regions(report: Report) -> str:
-    record = report.scaling[0]
+    record = report.direct.growth.scaling[0]
     return f"{record.cells // record.sizes:,}"

@@ -1,42 +1,37 @@
-"""How the time of ``direct-dp`` grows with the cells, and whether it depends on epsilon."""
+"""How the time of a mechanism grows with the cells, and whether it depends on epsilon."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.comparison import time_instances
+from benchmarks.evidence import Evidence
 from benchmarks.instances import make_instance
-from benchmarks.timing import Timing, best, growth_exponent, time_call
+from benchmarks.timing import Timing, growth_exponent
+from benchmarks.variants import Variant
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """One instance: its size and the best time."""
+    """One instance: its size, the best time, and the solution's evidence."""
 
     sizes: int
     epsilon: str
     cells: int
     timing: Timing
-    exchanges: int
-    """From the rounded relaxation to the optimum."""
+    evidence: Evidence
 
 
-def measure_scaling(sizes: Sequence[int], epsilons: Sequence[str], *, repeats: int) -> list[Scaling]:
-    """Whole post-processing at each number of sizes and each epsilon.
-
-    All take turns, so that a busy while of the machine does not fall on a few of them alone.
-    """
-    instances = {(n, epsilon): make_instance(n, epsilon) for n in sizes for epsilon in epsilons}
-    timings: dict[tuple[int, str], list[Timing]] = {which: [] for which in instances}
-    exchanges = {}
-    for which, instance in instances.items():  # warm: compiled, and right
-        solution = instance.solve()
-        instance.check(solution)
-        exchanges[which] = solution.effort["exchanges"]
-    for _ in range(repeats):
-        for which, instance in instances.items():
-            timings[which].append(time_call(instance.solve)[0])
+def measure_scaling(
+    variant: Variant, sizes: Sequence[int], epsilons: Sequence[str], *, repeats: int
+) -> list[Scaling]:
+    """Whole post-processing at each number of sizes and each epsilon."""
+    cases = [(n, epsilon) for n in sizes for epsilon in epsilons]
+    instances = [make_instance(n, epsilon, variant) for n, epsilon in cases]
     return [
-        Scaling(*which, instance.cells, best(timings[which]), exchanges[which])
-        for which, instance in instances.items()
+        Scaling(n, epsilon, instance.cells, timing, evidence)
+        for (n, epsilon), instance, (timing, evidence) in zip(
+            cases, instances, time_instances(instances, repeats), strict=True
+        )
     ]
 
 

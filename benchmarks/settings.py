@@ -25,6 +25,10 @@ class Settings:
     fit_rounds: int
     calls: int
     """The most calls of a mechanism for its best time; slow ones get fewer."""
+    joint_repeats: int
+    joint_piqp_sizes: tuple[int, ...]
+    splits: tuple[tuple[int, ...], ...]
+    """Of epsilon over nation, state and county."""
 
     @property
     def largest(self) -> int:
@@ -39,14 +43,17 @@ FULL = Settings(
     peer_epsilons=("0.1", "1"),
     piqp_sizes=(100, 300, 1000),
     most_table_sizes=None,
-    rounds=3,
+    rounds=2,
     city_sizes=tuple(range(5, 51, 5)),
     city_epsilon="1",
     city_seconds=60.0,
     nation_sizes=(100, 300, 1000),
-    nation_seconds=300.0,
+    nation_seconds=200.0,
     fit_rounds=10,
     calls=20,
+    joint_repeats=10,
+    joint_piqp_sizes=(50, 200),
+    splits=((1, 1, 1), (1, 2, 7), (1, 1, 98), (7, 2, 1), (98, 1, 1)),
 )
 
 QUICK = Settings(
@@ -64,4 +71,7 @@ QUICK = Settings(
     nation_seconds=1.0,
     fit_rounds=2,
     calls=2,
+    joint_repeats=2,
+    joint_piqp_sizes=(5,),
+    splits=((1, 2, 7), (7, 2, 1)),
 )

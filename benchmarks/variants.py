@@ -10,12 +10,14 @@ class Variant:
     """A mechanism with the options that are not its defaults."""
 
     mechanism: str
-    options: dict[str, str] = field(default_factory=dict)
+    options: dict[str, str | bool] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """As it is called in tables and figures."""
-        chosen = ", ".join(self.options.values())
+        chosen = ", ".join(
+            value if isinstance(value, str) else f"{name}={value}" for name, value in self.options.items()
+        )
         return f"{self.mechanism} ({chosen})" if chosen else self.mechanism
 
     def make(self) -> tt.Mechanism:
@@ -23,12 +25,18 @@ class Variant:
         return tt.mechanism(self.mechanism, **self.options)
 
 
+DIRECT = Variant("direct-dp")
+JOINT = Variant("cumulative-joint")
+PLAIN_JOINT = Variant("cumulative-joint", {"smooth": False})
+"""Model M_c for the noisy answers as they are, as the paper poses it."""
+
 MORE = (
+    PLAIN_JOINT,
     Variant("direct-dp", {"solver": "tables"}),
     Variant("cumulative-chain", {"solver": "tables"}),
     Variant("cumulative-chain", {"solver": "tables", "calibration": "published"}),
 )
-"""The paper's own algorithms; the chain's tables with the noise that the paper gave them as well."""
+"""The paper's own algorithms and model; the chain's tables with the noise that it gave them as well."""
 
 
 def list_variants() -> list[Variant]:

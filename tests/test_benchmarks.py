@@ -3,18 +3,36 @@
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from benchmarks.children import Child, Failure, run_in_child
-from benchmarks.instances import measure_counts
+from benchmarks.fits import compare_rows
+from benchmarks.goals import Goal
+from benchmarks.instances import make_instance, measure_counts
+from benchmarks.joint_goals import judge_joint
+from benchmarks.joint_peer import JointPiqpRun, run_joint_piqp
+from benchmarks.joint_results import draw_joint, write_joint
+from benchmarks.memory import MemoryUse
+from benchmarks.piqp_peer import solve_program
 from benchmarks.plot import Curve, draw
+from benchmarks.programs import JOINT_FORMS, Form, write_program
+from benchmarks.relaxed_points import find_point, pose
+from benchmarks.report import Growth, JointReport
 from benchmarks.runtimes import Case, measure_series, time_cases
+from benchmarks.scaling import measure_scaling
+from benchmarks.splits import run_splits
 from benchmarks.taxi import MOST_PICKUPS, TAXIS, generate_city
-from benchmarks.variants import Variant, list_variants
+from benchmarks.timing import Timing
+from benchmarks.variants import JOINT, PLAIN_JOINT, Variant, list_variants
 
 import tallytree as tt
+from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
+from tallytree.postprocess.joint_relaxation import relax_joint_model
+from tallytree.postprocess.qp_model import solve_relaxed
 from tallytree.postprocess.solution import Solution
 
 
@@ -90,3 +108,96 @@ def test_a_picture_names_every_curve_without_overlap() -> None:
     _, _, _, height = map(float, picture.attrib["viewBox"].split())
     assert heights[0] > 0 and heights[-1] < height
     assert len(re.findall("m-5 -5l10 10", draw(curves, "N", linear=True, limit=60))) == 3
+
+
+SIZES = (3, 6)
+
+
+@pytest.fixture(scope="module")
+def joint_report() -> JointReport:
+    """What a run measures, small and in one process."""
+    smoothed, plain = [
+        Growth(variant.label, 1, measure_scaling(variant, SIZES, ("1",), repeats=1), MemoryUse(1, 2, 3))
+        for variant in (JOINT, PLAIN_JOINT)
+    ]
+    return JointReport(
+        smoothed=smoothed,
+        plain=plain,
+        rounds=1,
+        fit_rounds=1,
+        piqp=[run_joint_piqp(6, "1", form, rounds=1) for form in JOINT_FORMS],
+        points=[find_point(6, "1")],
+        fits=[compare_rows(variant, 6, "1", rounds=1) for variant in (JOINT, PLAIN_JOINT)],
+        splits=run_splits((JOINT, PLAIN_JOINT), 6, "1", [(1, 2, 7), (7, 2, 1)], rounds=1),
+    )
+
+
+@pytest.mark.parametrize("form", JOINT_FORMS, ids=lambda form: form.label)
+def test_piqp_is_given_model_m_c(form: Form) -> None:
+    instance = measure_counts(PLAIN_JOINT.make(), generate_city(6), "1")
+    plan, values = instance.measurements.plan, instance.measurements.values
+    sums = write_sums(plan.hierarchy, 6, instance.total, total_columns=[5])
+    steps = write_steps(plan.hierarchy.region_count, 6)
+    levels, _ = solve_relaxed(values, plan.scales, Conditions(sums.equalities, sums.right, steps))
+    expected = sum(float(((x - c) ** 2).sum()) for x, c in zip(levels, values, strict=True))
+    program = write_program(instance, form)
+    y = solve_program(program).y
+    assert program.objective(y) == pytest.approx(expected, rel=1e-7)
+    assert program.violation(y) < 1e-6
+    assert program.steps is not None
+    regions = len(plan.hierarchy.leaves) if form.leaves_only else plan.hierarchy.region_count
+    assert program.steps.shape == (regions * 5, instance.cells)
+    falling = np.tile(np.arange(6.0)[::-1], plan.hierarchy.region_count) + program.lower  # x = 5, 4, ..., 0
+    assert (program.steps @ falling < program.least_steps).all()
+
+
+def test_the_relaxed_point_is_that_of_the_solver() -> None:
+    instance = make_instance(6, "1", PLAIN_JOINT)
+    stated = instance.solve().accuracy
+    assert stated and relax_joint_model(pose(instance)).accuracy == stated
+    point = find_point(6, "1")
+    assert point.bound == stated.bound
+    assert -1e-9 < point.gap < 1e-6  # not below the bound, but for rounding
+
+
+def test_a_split_is_that_of_the_plan() -> None:
+    budget = {"city": 7, "borough": 2, "zone": 1}
+    plan = measure_counts(JOINT.make(), generate_city(2), "1", budget).measurements.plan
+    assert [level.epsilon for level in plan.levels] == [Fraction(7, 10), Fraction(2, 10), Fraction(1, 10)]
+
+
+def test_what_is_said_about_cumulative_joint(joint_report: JointReport) -> None:
+    page = write_joint(joint_report, "joint.svg")
+    tables = re.findall(r"(?:^\|.*\|\n?)+", page, flags=re.MULTILINE)
+    assert len(tables) == 8
+    for table in tables:
+        assert len({line.count(" | ") for line in table.splitlines()}) == 1
+    assert "7 : 2 : 1" in page and "nan" not in page and "inf" not in page
+    assert "PIQP, eps 1" in draw_joint(joint_report)
+
+
+def find_goal(report: JointReport, words: str) -> Goal:
+    (goal,) = [goal for goal in judge_joint(report) if words in goal.statement]
+    return goal
+
+
+def test_goals_are_judged_by_the_worst_run(joint_report: JointReport) -> None:
+    assert find_goal(joint_report, "relaxed optimum is PIQP's").met
+    assert find_goal(joint_report, "duality gap").met
+    point, run = joint_report.points[0], joint_report.piqp[0]
+    for factor in (1 + 2e-6, 1 - 2e-6):  # neither may be better than the other
+        off = JointPiqpRun(run.piqp, replace(run.ours, objective=factor * run.piqp.objective))
+        assert not find_goal(replace(joint_report, piqp=[run, off]), "relaxed optimum is PIQP's").met
+    worse = replace(point, objective=point.bound * (1 + 2e-6))
+    assert not find_goal(replace(joint_report, points=[point, worse]), "duality gap").met
+    contest = joint_report.fits[0]
+    slow = replace(contest, whole=Timing(41 * contest.scipy.seconds, 1.0))
+    assert not find_goal(replace(joint_report, fits=[contest, slow]), "isotonic fits").met
+    heavy = replace(joint_report.smoothed, memory=MemoryUse(1, 2, 4 * 10**9))
+    assert not find_goal(replace(joint_report, smoothed=heavy), "`cumulative-joint`: peak memory").met
+
+
+def test_a_goal_without_numbers_is_not_met(joint_report: JointReport) -> None:
+    empty = replace(joint_report, piqp=[], points=[], fits=[])
+    assert [goal.measured for goal in judge_joint(empty)[:4]] == ["not measured"] * 4
+    assert not any(goal.met for goal in judge_joint(empty)[:4])

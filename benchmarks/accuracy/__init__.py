@@ -1,0 +1,1 @@
+"""How accurate the mechanisms are on real data, beside published figures: ``make accuracy DATA=FOLDER``."""

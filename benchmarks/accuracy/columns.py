@@ -1,0 +1,45 @@
+"""Reading the columns of a published table, with one clear error for what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.counts import whole_numbers
+from tallytree.errors import CountsError, show
+
+Ints = npt.NDArray[np.int64]
+
+
+def read_names(column: pa.ChunkedArray[Any], name: str, *, optional: bool = False) -> list[str]:
+    """A name or a code in every row; "" where an optional one is missing."""
+    if not _is_text(column.type) or (column.null_count and not optional):
+        where = "" if optional else ", in every row"
+        raise CountsError(f"Column {show(name)} must hold a code, as text{where}.")
+    return [str(code or "") for code in column.to_pylist()]
+
+
+def read_whole_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
+    """A whole number, at least 0, in every row."""
+    what = f"The values of column {show(name)}"
+    if column.null_count:
+        raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise CountsError(f"{what} must be whole numbers, but the column holds {column.type}.")
+    values = whole_numbers(column.to_numpy(), what)
+    refuse(values < 0, f"column {show(name)} is negative")
+    return values
+
+
+def refuse(wrong: npt.NDArray[np.bool_], why: str) -> None:
+    """One error that counts the wrong rows and points to the first."""
+    if wrong.any():
+        first = int(np.argmax(wrong)) + 1
+        raise CountsError(f"In {int(wrong.sum())} row(s) of the table (the first is row {first}), {why}.")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

@@ -1,0 +1,76 @@
+"""The objective of ``cumulative-joint`` before it rounds, worked out anew at a point that is feasible.
+
+The solver states a gap; here it is measured. The leaves' fits are monotone and not negative; multiplied by
+total / their sum at the last size they meet the total too, and their sums are the other regions' counts.
+The objective there is that of a feasible point of the relaxed Model M_c: no less than its optimum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.instances import Instance, make_instance
+from benchmarks.variants import PLAIN_JOINT
+from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
+from tallytree.postprocess.layout import TreeLayout
+from tallytree.postprocess.newton_system import add_from_below
+from tallytree.postprocess.objective import weigh_levels
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RelaxedPoint:
+    """How good the relaxed solution of one instance is."""
+
+    sizes: int
+    epsilon: str
+    objective: float
+    """At the feasible point."""
+    bound: float
+    """The solver's lower bound on the optimum."""
+    missed: float
+    """By how many groups the leaves' fits missed the total before they were made to meet it."""
+
+    @property
+    def gap(self) -> float:
+        """How far the objective is above the bound, relatively."""
+        return self.objective / self.bound - 1
+
+
+def find_point(sizes: int, epsilon: str) -> RelaxedPoint:
+    """Relax the model of the invented nation, and look where that ended. To be called in a fresh process."""
+    instance = make_instance(sizes, epsilon, PLAIN_JOINT)
+    problem = pose(instance)
+    relaxed = relax_joint_model(problem)
+    found = float(relaxed.leaf[:, -1].sum())
+    return RelaxedPoint(
+        sizes,
+        epsilon,
+        objective=add_up(problem, relaxed.leaf * (instance.total / found)),
+        bound=relaxed.accuracy.bound,
+        missed=abs(found - instance.total),
+    )
+
+
+def pose(instance: Instance) -> JointProblem:
+    """Model M_c for the noisy answers as they are, where only the root's number of groups is known."""
+    plan = instance.measurements.plan
+    layout = TreeLayout.of(plan.hierarchy)
+    inner, leaf = layout.stack(instance.measurements.values)
+    inner_totals = np.full(len(inner), np.inf)
+    inner_totals[0] = instance.total
+    weights = weigh_levels(plan.scales).astype(np.float64)
+    return JointProblem(layout.tree, inner, leaf, weights, inner_totals, np.full(len(leaf), np.inf))
+
+
+def add_up(problem: JointProblem, leaf: Floats) -> float:
+    """The model's objective, given the leaves' cumulative counts."""
+    leaves, tree = problem.make_leaves(), problem.tree
+    sums = np.zeros(problem.inner.shape)
+    np.add.at(sums, leaves.parent, leaf)
+    add_from_below(tree.parent, sums)
+    own = ((leaf - problem.leaf) ** 2).sum(axis=1) / leaves.ease
+    above = ((sums - problem.inner) ** 2).sum(axis=1) * problem.weights[tree.level]
+    return float(own.sum() + above.sum())
