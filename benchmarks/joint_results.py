@@ -172,10 +172,11 @@ def _write_splits(report: JointReport) -> str:
     reached = sum(run.evidence.gap <= GAP for run in report.splits)
     return f"""### Uneven splits
 
-Epsilon split over the levels other than evenly, at {report.plain.largest:,} sizes; times are the best of
-{report.rounds}. A level weighs with the square of its part, so at 98 : 1 : 1 the nation weighs about 10,000
-times as much as a county, and there Newton's method has a hard time: after {MOST_STEPS} steps in a stage, or
-when a step gains nothing, it gives up. It reached its accuracy, {GAP:g}, in {reached} of {len(rows)} cases.
+Epsilon split over the levels other than evenly, at {report.plain.largest:,} sizes; each the best of
+{report.rounds} calls. A level weighs with the square of its part, so at 98 : 1 : 1 the nation weighs about
+10,000 times as much as a county, and there Newton's method has a hard time: after {MOST_STEPS} steps in a
+stage, or when a step gains nothing, it gives up. It reached its accuracy, {GAP:g}, in {reached} of
+{len(rows)} cases.
 In the others, the relaxed point is off by the gap stated. What is released is rounded from the root down, and
 the last column says how far that is from the bound, as above.
 
