@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench accuracy clean
+.PHONY: demo test lint bench accuracy planning clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -27,6 +27,11 @@ bench: .venv/installed-dev
 accuracy: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where are the data? make accuracy DATA=FOLDER [DATASET=county|taxi]"; exit 2; }
 	$(BIN)/python -m benchmarks.accuracy --data "$(DATA)" $(if $(DATASET),--dataset $(DATASET))
+
+## Compare what the planner expects with what is then measured; writes benchmarks/PLANNING.md.
+planning: .venv/installed-dev
+	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
+	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
 
 clean:
 	rm -rf .venv dist tallytree-demo

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benchmarks import planning
 from benchmarks.children import Child, Failure, run_in_child
 from benchmarks.fits import compare_rows
 from benchmarks.goals import Goal
@@ -201,3 +202,12 @@ def test_a_goal_without_numbers_is_not_met(joint_report: JointReport) -> None:
     empty = replace(joint_report, piqp=[], points=[], fits=[])
     assert [goal.measured for goal in judge_joint(empty)[:4]] == ["not measured"] * 4
     assert not any(goal.met for goal in judge_joint(empty)[:4])
+
+
+def test_the_planning_page_judges_its_goals() -> None:
+    rng = np.random.default_rng(3)
+    h = tt.Hierarchy.from_paths(["nation", "state"], [("US", str(i)) for i in range(5)])
+    truth = tt.GroupCounts(h, (1, 12), rng.poisson(400 * np.exp(-np.arange(12) / 2), (5, 12)))
+    page = planning.write_page(truth, ["1"], 2)
+    assert "## Epsilon 1: nation" in page
+    assert page.count("| yes |") + page.count("| **no** |") == 2
