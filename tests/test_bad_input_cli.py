@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -373,7 +372,7 @@ def test_full_disk_leaves_nothing_behind(
     if when == "flush":
         monkeypatch.setattr(os, "fsync", full_disk)
     if when == "before":
-        monkeypatch.setattr(tempfile, "mkdtemp", full_disk)
+        monkeypatch.setattr(Path, "mkdir", full_disk)
     before = list_all(place)
     check_refused(run(*release()), place, "'out' cannot be written: No space left on device")
     assert list_all(place) == before

@@ -177,12 +177,22 @@ def test_the_command_writes_a_spec_that_makes_the_release(stand_in: tt.GroupCoun
         for region, row in zip(stand_in.hierarchy.leaves, stand_in.leaf.tolist(), strict=True)
         for size, groups in enumerate(row, start=1)
     ]
-    (tmp_path / "counts.csv").write_text("\n".join(["state,size,groups", *rows]))
+    for name in ("counts.csv", "earlier.csv"):
+        (tmp_path / name).write_text("\n".join(["state,size,groups", *rows]))
     spec, plot = tmp_path / "release.toml", tmp_path / "plan.svg"
     run = CliRunner().invoke(
         app,
         [
-            *("plan", str(tmp_path / "counts.csv"), "--region", "state", "--sizes", "1:20", "--epsilon", "1"),
+            *(
+                "plan",
+                str(tmp_path / "earlier.csv"),
+                "--region",
+                "state",
+                "--sizes",
+                "1:20",
+                "--epsilon",
+                "1",
+            ),
             *("--data", "counts.csv", "--out", str(spec), "--plot", str(plot), "--goal", "state<=400"),
         ],
     )
@@ -212,6 +222,16 @@ def test_bad_input_to_the_command_is_one_error(arguments: list[str], message: st
     run = CliRunner().invoke(app, ["plan", *arguments])
     assert isinstance(run.exception, InputError)
     assert message in str(run.exception)
+
+
+def test_the_table_to_release_cannot_stand_in_for_itself(tmp_path: Path) -> None:
+    table = tmp_path / "counts.csv"
+    table.write_text("state,size,groups\nGA,1,5\nNY,2,7\n")
+    flags = ["--region", "state", "--sizes", "1:3", "--epsilon", "1", "--data", "counts.csv"]
+    run = CliRunner().invoke(app, ["plan", str(table), *flags, "--out", str(tmp_path / "release.toml")])
+    assert isinstance(run.exception, SpecError)
+    assert "itself" in str(run.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
 
 
 def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -23,18 +24,18 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     if _exists(target) and not (replace and target.is_dir() and not target.is_symlink()):
         raise FolderError(f"{shown} exists already: choose another place for the release.")
     parents = [parent for parent in target.parents if not parent.exists()]
-    stage = None
+    # Its name is known before it exists, so that a signal at any moment finds what to remove.
+    stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        stage = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
+        stage.mkdir(mode=0o700)
         yield stage
         _put_in_place(stage, target)
         parents = []
     except OSError as error:
         raise FolderError(f"{shown} cannot be written: {describe(error)}.") from None
     finally:
-        if stage is not None:
-            shutil.rmtree(stage, ignore_errors=True)
+        shutil.rmtree(stage, ignore_errors=True)
         for parent in parents:  # only what was made here, and only while it is empty
             with suppress(OSError):
                 parent.rmdir()

@@ -94,7 +94,7 @@ def print_release(release: Release) -> None:
     print_text(release.manifest["privacy"]["statement"])
     print_table(
         "Budget and noise",
-        ["level", "query", "regions", "sensitivity", "epsilon", "noise scale", "groups"],
+        ["level", "query", "regions", "sensitivity", "epsilon", "scale", "groups"],
         [
             [
                 level.name,

@@ -67,6 +67,7 @@ def plan(
     from tallytree.planning.advice import advise
     from tallytree.planning.goals import parse_goal
 
+    _refuse_the_data_themselves(stand_in, data, out)
     columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
     public = _read(stand_in, region, sizes, totals, columns)
     with show_progress(quiet=as_json) as progress:
@@ -86,6 +87,16 @@ def plan(
     for path in (out, plot):
         if path is not None:
             print_text(f"Written: {path}")
+
+
+def _refuse_the_data_themselves(stand_in: str, data: str, out: Path | None) -> None:
+    """A plan made on the table to release would tell of it: its split and its errors are not private."""
+    table = (out.parent if out else Path()) / data  # as release.toml will have it
+    if table.resolve() == Path(stand_in).resolve():
+        raise SpecError(
+            "The stand-in is the table to release itself. A plan is made on public data in its place: an "
+            "earlier table, an earlier release, or public totals."
+        )
 
 
 def _read(
@@ -149,7 +160,8 @@ def _print(advice: Advice) -> None:
     split = ", ".join(f"{name} {share} %" for name, share in planned.budget.items())
     print_text(f"Recommended: {planned.mechanism}, epsilon {advice.epsilon} split as {split}.")
     print_text(
-        "Planned on public data alone: the sensitive data were not looked at, and no budget was spent."
+        "Planned on the stand-in alone, which must be public: the data to release were not looked "
+        "at, and no budget was spent."
     )
     if not advice.is_met:
         more = f"epsilon {advice.enough} would do" if advice.enough else "no epsilon that was tried would do"
