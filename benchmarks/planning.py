@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
-from benchmarks.accuracy.census import FILE, make_census, read_county_table
+from benchmarks.accuracy.census import FILE
 from benchmarks.machine import describe_machine
 from benchmarks.markdown import write_table
+from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
 from tallytree.nation import invent_sizes
 from tallytree.planning.advice import Advice, advise

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from benchmarks.accuracy.__main__ import main
-from benchmarks.accuracy.census import FILE, OUTLIERS, SMALL, make_census, read_county_table
+from benchmarks.accuracy.census import FILE
 from benchmarks.accuracy.comparisons import compare_leaders, compare_leaves, compare_order, compare_violations
 from benchmarks.accuracy.contenders import CHAIN, find_figures, list_contenders
 from benchmarks.accuracy.county_words import CountyWords
@@ -37,30 +37,13 @@ from benchmarks.accuracy.taxi_words import TaxiWords
 from benchmarks.accuracy.timetable import Timetable
 from benchmarks.variants import Variant
 
-from tallytree.errors import CountsError, HierarchyError
+from tallytree.datasets.census import make_census
+from tallytree.datasets.county_tables import read_county_table
+from tallytree.errors import CountsError
 from tallytree.mechanisms.registry import MECHANISMS
+from tests.test_datasets_census import invent_table
 
 ROOT = Path(__file__).parent.parent
-
-
-def invent_table() -> pd.DataFrame:
-    """Six counties of two states: one does not tell who lives in large households, one has none."""
-    small = np.arange(1, 37).reshape(6, 6) * 10
-    large = np.array([40, 0, 20, 30, 25, 5])
-    people = np.array([330.0, 0.0, np.nan, 240.0, 195.0, 41.0])
-    table = pd.DataFrame(
-        {
-            "state_fips": ["01"] * 3 + ["02"] * 3,
-            "county_fips": ["001", "003", "005"] * 2,
-            "fips": ["01001", "01003", "01005", "02001", "02003", "02005"],
-            "county_name": [f"County {letter}" for letter in "ABCDEF"],
-            "state_name": ["One"] * 3 + ["Two"] * 3,
-            "households": small.sum(axis=1) + large,
-        }
-    )
-    for size, name in enumerate(SMALL):
-        table[name] = small[:, size]
-    return table.assign(size_7plus=large, persons_in_7plus=people, quality="exact", notes=None)
 
 
 def invent_taxis() -> pd.DataFrame:
@@ -86,92 +69,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 # The data
-
-
-def test_the_augmentation_keeps_what_the_table_tells(folder: Path) -> None:
-    given = invent_table()
-    table = read_county_table(folder / FILE)
-    counts = make_census(table)
-    assert counts.sizes == (1, 1000)
-    assert [len(counts.hierarchy.regions(level)) for level in counts.hierarchy.levels] == [1, 2, 6]
-    assert counts.hierarchy.leaves[0] == ("US", "01", "01001")  # codes keep their zeros
-    np.testing.assert_array_equal(counts.leaf[:, :6], given[list(SMALL)])
-    outliers = counts.leaf.sum(axis=1) - given["households"].to_numpy()
-    assert (outliers >= 0).all()
-    assert outliers.sum() == OUTLIERS
-    assert counts.leaf[:, 30:].sum() > OUTLIERS / 2  # no tail gets there: these are outliers
-
-
-def test_the_tail_has_the_published_mean_and_one_ratio() -> None:
-    table = invent_table()
-    many = table.assign(size_7plus=10**8 * (table["size_7plus"] > 0), persons_in_7plus=None)
-    many["households"] = many[[*SMALL, "size_7plus"]].sum(axis=1)
-    many.loc[0, "persons_in_7plus"] = 8 * 10**8
-    read = read_county_table(many)
-    assert read.mean_large == 8
-    assert read.tail_ratio == pytest.approx(0.5)
-    tail = make_census(read).leaf[:, 6:].sum(axis=0)
-    sizes = np.arange(7, 1001)
-    assert (tail * sizes).sum() / tail.sum() == pytest.approx(8, abs=1e-3)
-    np.testing.assert_allclose(tail[1:8] / tail[:7], 0.5, rtol=0.01)
-
-
-def test_the_data_are_the_same_for_the_same_seed_only(folder: Path) -> None:
-    table = read_county_table(folder / FILE)
-    first, again, other = (make_census(table, seed=seed).leaf for seed in (3, 3, 4))
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
-def test_what_is_larger_than_the_largest_size_counts_there(folder: Path) -> None:
-    counts = make_census(read_county_table(folder / FILE), largest=10)
-    assert counts.sizes == (1, 10)
-    assert counts.total == invent_table()["households"].sum() + OUTLIERS
-    with pytest.raises(CountsError, match="at least 10"):
-        make_census(read_county_table(folder / FILE), largest=9)
-
-
-def test_any_kind_of_table_is_read(folder: Path) -> None:
-    expected = read_county_table(folder / FILE)
-    for table in (invent_table(), pl.from_pandas(invent_table())):
-        found = read_county_table(table)
-        assert found.hierarchy == expected.hierarchy
-        np.testing.assert_array_equal(found.large, expected.large)
-        assert found.mean_large == expected.mean_large
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.drop(columns="size_3"), "no column 'size_3'"),
-        (lambda t: t.drop(columns="persons_in_7plus"), "no column 'persons_in_7plus'"),
-        (lambda t: t.head(0), "no rows"),
-        (lambda t: t.assign(size_2="many"), "must be whole numbers"),
-        (lambda t: t.assign(size_2=t["size_2"] + 0.5), "fractions"),
-        (lambda t: t.assign(size_2=np.inf), "infinite"),
-        (lambda t: t.assign(size_2=t["size_2"].where(t.index != 4)), "'size_2' has 1 missing"),
-        (lambda t: t.assign(size_2=-t["size_2"]), "6 row.* row 1.*'size_2' is negative"),
-        (lambda t: t.assign(households=t["households"] + (t.index == 2)), "1 row.* row 3.*do not add up"),
-        (lambda t: t.assign(persons_in_7plus=None), "No county states"),
-        (lambda t: t.assign(persons_in_7plus=6 * t["size_7plus"]), "'persons_in_7plus' does not fit"),
-        (lambda t: t.assign(persons_in_7plus=t["persons_in_7plus"].replace(0, 9)), "row 2.*does not fit"),
-        (lambda t: t.assign(fips=t["fips"].where(t.index != 1)), "'fips' must hold a code"),
-        (lambda t: t.assign(fips=range(6)), "'fips' must hold a code"),
-    ],
-)
-def test_a_bad_table_gives_one_clear_error(change: object, message: str) -> None:
-    assert callable(change)
-    with pytest.raises(CountsError, match=message):
-        read_county_table(change(invent_table()))
-
-
-@pytest.mark.parametrize(
-    ("codes", "message"),
-    [(["01001"] * 6, "more than once|two parents"), (["  ", *"bcdef"], "empty name")],
-)
-def test_counties_need_codes_of_their_own(codes: list[str], message: str) -> None:
-    with pytest.raises(HierarchyError, match=message):
-        read_county_table(invent_table().assign(fips=codes))
 
 
 def test_the_taxis_are_counted_as_published(folder: Path) -> None:

@@ -34,7 +34,7 @@ def test_a_release_holds_what_it_promises(counts: tt.GroupCounts) -> None:
     assert privacy["epsilon"] == "7/10"
     assert "epsilon = 7/10" in privacy["statement"]
     assert "also covers a person whose group becomes empty" in privacy["statement"]
-    assert "OpenDP" in privacy["noise"]
+    assert "exact probabilities" in privacy["noise"]
 
 
 def test_sizes_from_one_on_narrow_the_promise(counts: tt.GroupCounts) -> None:

@@ -2,6 +2,8 @@
 
 import inspect
 
+import pyarrow as pa
+
 import tallytree as tt
 
 
@@ -11,8 +13,10 @@ def parameters(function: object) -> list[str]:
 
 
 def test_public_names() -> None:
-    functions = {"evaluate", "list_mechanisms", "load", "mechanism", "release", "simulate"}
-    data = {"Bounds", "GroupCounts", "Hierarchy", "Measurements", "Plan", "Release", "Simulation", "Solution"}
+    functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
+    functions |= {"release", "simulate"}
+    data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Measurements", "Plan", "Release"}
+    data |= {"Simulation", "Solution"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None
@@ -26,13 +30,27 @@ def test_signatures() -> None:
     assert parameters(tt.GroupCounts.from_table)[:6] == [
         "table", "regions", "size", "groups", "sizes", "root",
     ]  # fmt: skip
+    assert set(parameters(tt.count_groups)) >= {
+        "source", "group", "regions", "sizes", "root", "person", "quantity", "max_records", "max_quantity",
+        "frame",
+    }  # fmt: skip
     assert parameters(tt.mechanism("direct-dp").plan)[:4] == ["hierarchy", "sizes", "epsilon", "budget"]
     assert parameters(tt.mechanism("direct-dp").postprocess) == ["measurements", "total"]
     assert parameters(tt.Measurements) == ["plan", "values"]
-    assert parameters(tt.release) == ["counts", "epsilon", "mechanism", "budget", "public_totals"]
+    assert parameters(tt.release) == ["counts", "epsilon", "mechanism", "budget", "public_totals", "noise"]
     assert parameters(tt.simulate) == ["counts", "epsilon", "mechanism", "seed", "budget", "public_totals"]
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
+
+
+def test_counting_as_the_design_writes_it() -> None:
+    source = pa.table({"household": [1, 1, 2], "state": ["GA", "GA", "NY"], "county": ["a", "a", "b"]})
+    counts = tt.count_groups(
+        source, group="household", regions=["state", "county"], sizes=(1, 20), root="US", person=None,
+        quantity=None, max_records=1, max_quantity=1, frame=None,
+    )  # fmt: skip
+    assert counts.hierarchy.levels == ("root", "state", "county")
+    assert counts.array(0)[0, :3].tolist() == [1, 1, 0]
 
 
 def test_the_surface_as_the_design_writes_it() -> None:

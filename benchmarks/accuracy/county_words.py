@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.accuracy.census import FILE, LEAST_LARGE, LEAST_OUTLIER, OUTLIERS
+from benchmarks.accuracy.census import FILE
 from benchmarks.accuracy.comparisons import (
     compare_leaders,
     compare_leaves,
@@ -18,6 +18,8 @@ from benchmarks.accuracy.findings import Finding, find_both
 from benchmarks.accuracy.published import COUNTIES, GROUPS, STATES
 from benchmarks.accuracy.results import Result
 from benchmarks.goals import Goal
+from tallytree.datasets.census import LEAST_OUTLIER, OUTLIERS
+from tallytree.datasets.county_tables import LEAST_LARGE
 
 LEAST_EMD_RATIO = 15.0
 
@@ -41,9 +43,9 @@ The data are made from the 2010 Census table of household sizes by county
 published; the households of {LEAST_LARGE} or more spread over a geometric tail with ratio
 {facts.tail_ratio:.4f}, which gives them their published mean size of {facts.mean_large:.2f}; {OUTLIERS}
 outliers of size {LEAST_OUTLIER} to {facts.largest:,}. How exactly, and what the paper leaves open, is said
-in `accuracy/census.py`. These are {facts.groups:,} groups in {counties:,} counties of {states:,} states; the
-paper has {GROUPS:,} groups in {COUNTIES:,} counties of {STATES} states, with Puerto Rico, which the table
-lacks."""
+in `tallytree.datasets.census`. These are {facts.groups:,} groups in {counties:,} counties of {states:,}
+states; the paper has {GROUPS:,} groups in {COUNTIES:,} counties of {STATES} states, with Puerto Rico, which
+the table lacks."""
 
     def find(self, tables: Sequence[Sequence[Result]]) -> Iterator[Finding]:
         """What both tables have, why they differ, and what follows."""

@@ -11,6 +11,8 @@ from benchmarks.accuracy.facts import find_county_facts, find_facts
 from benchmarks.accuracy.published import CENSUS, Published
 from benchmarks.accuracy.report import Words
 from benchmarks.accuracy.taxi_words import TaxiWords
+from tallytree.datasets.census import LARGEST, make_census
+from tallytree.datasets.county_tables import read_county_table
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class Dataset:
 
 def load_county(path: Path, largest: int | None) -> tuple[tt.GroupCounts, Words]:
     """The paper's Census data."""
-    table = census.read_county_table(path)
-    counts = census.make_census(table, largest=largest or census.LARGEST)
+    table = read_county_table(path)
+    counts = make_census(table, largest=largest or LARGEST)
     return counts, CountyWords(find_county_facts(table, counts))
 
 

@@ -3,12 +3,12 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from benchmarks.accuracy.census import LEAST_LARGE
 from benchmarks.accuracy.contenders import CHAIN
 from benchmarks.accuracy.facts import CountyFacts
 from benchmarks.accuracy.findings import NEAR, Finding, divide, find_both
 from benchmarks.accuracy.results import Result
 from benchmarks.accuracy.wording import at_epsilons, between, number, several
+from tallytree.datasets.county_tables import LEAST_LARGE
 from tallytree.mechanisms.direct_dp import DirectDP
 
 

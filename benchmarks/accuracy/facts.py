@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import tallytree as tt
-from benchmarks.accuracy.census import LEAST_LARGE, CountyTable
+from tallytree.datasets.county_tables import LEAST_LARGE, CountyTable
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 
 import tallytree as tt
-from benchmarks.accuracy.census import LEAST_LARGE
 from benchmarks.children import Failure
 from benchmarks.variants import Variant
+from tallytree.datasets.county_tables import LEAST_LARGE
 from tallytree.errors import MechanismError
 
 

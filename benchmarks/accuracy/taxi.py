@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.accuracy.columns import Ints, read_names, read_whole_numbers, refuse
 from tallytree.counts import GroupCounts
+from tallytree.datasets.columns import Ints, read_names, read_whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.region_tables import refuse_rows
 from tallytree.sizes import check_sizes
 from tallytree.tables import Table, read_columns
 
@@ -63,11 +64,13 @@ def _read_rows(source: Table) -> _Rows:
     if data.num_rows == 0:
         raise CountsError("The table of taxis has no rows.")
     level, size, count = (read_whole_numbers(data[name], name) for name in (LEVEL, SIZE, COUNT))
-    refuse(level >= len(LEVELS), f"column {show(LEVEL)} is not 0, 1 or 2")
-    refuse(size < 1, f"column {show(SIZE)} is not at least 1")
+    refuse_rows(level >= len(LEVELS), f"column {show(LEVEL)} is not 0, 1 or 2")
+    refuse_rows(size < 1, f"column {show(SIZE)} is not at least 1")
     region, parent = read_names(data[REGION], REGION), read_names(data[PARENT], PARENT, optional=True)
     orphan = np.array([not name for name in parent])
-    refuse(orphan != (level == 0), f"column {show(PARENT)} must name a region below level 0, and none there")
+    refuse_rows(
+        orphan != (level == 0), f"column {show(PARENT)} must name a region below level 0, and none there"
+    )
     return _Rows(level, region, parent, size, count)
 
 
@@ -94,7 +97,7 @@ def _fill_levels(rows: _Rows, hierarchy: Hierarchy, largest: int) -> list[Ints]:
     _, first = np.unique(cells, axis=1, return_index=True)
     repeated = np.ones(cells.shape[1], dtype=np.bool_)
     repeated[first] = False
-    refuse(repeated, "an earlier row has the same region and size")
+    refuse_rows(repeated, "an earlier row has the same region and size")
     levels = [np.zeros((len(paths), largest), dtype=np.int64) for paths in regions]
     for level, array in enumerate(levels):
         here = rows.level == level

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tallytree.counts import GroupCounts as GroupCounts
+    from tallytree.engines.settings import Engine as Engine
     from tallytree.evaluation import Simulation as Simulation
     from tallytree.evaluation import evaluate as evaluate
     from tallytree.evaluation import simulate as simulate
@@ -15,11 +16,13 @@ if TYPE_CHECKING:
     from tallytree.mechanisms.base import Mechanism as Mechanism
     from tallytree.mechanisms.registry import list_mechanisms as list_mechanisms
     from tallytree.mechanisms.registry import mechanism as mechanism
+    from tallytree.microdata import count_groups as count_groups
     from tallytree.pipeline import release as release
     from tallytree.postprocess.solution import Solution as Solution
     from tallytree.privacy.measurements import Measurements as Measurements
     from tallytree.privacy.neighbours import Bounds as Bounds
     from tallytree.privacy.plan import Plan as Plan
+    from tallytree.region_tables import read_hierarchy as read_hierarchy
     from tallytree.releases import Release as Release
     from tallytree.releases import load as load
 
@@ -27,6 +30,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Bounds": "privacy.neighbours",
+    "Engine": "engines.settings",
     "GroupCounts": "counts",
     "Hierarchy": "hierarchy",
     "Measurements": "privacy.measurements",
@@ -35,10 +39,12 @@ _HOMES = {
     "Release": "releases",
     "Simulation": "evaluation",
     "Solution": "postprocess.solution",
+    "count_groups": "microdata",
     "evaluate": "evaluation",
     "list_mechanisms": "mechanisms.registry",
     "load": "releases",
     "mechanism": "mechanisms.registry",
+    "read_hierarchy": "region_tables",
     "release": "pipeline",
     "simulate": "evaluation",
 }

@@ -42,6 +42,7 @@ class GroupCounts:
         *,
         bounds: Bounds | None = None,
         assumptions: Sequence[str] | None = None,
+        has_frame: bool | None = None,
     ) -> None:
         if not isinstance(hierarchy, Hierarchy):
             raise CountsError("The hierarchy must be a tallytree.Hierarchy.")
@@ -54,6 +55,7 @@ class GroupCounts:
         if assumptions is None:
             assumptions = [BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)]
         self._assumptions = tuple(assumptions)
+        self._has_frame = has_frame
 
     @classmethod
     def from_table(
@@ -77,13 +79,14 @@ class GroupCounts:
         region and ``root_level`` its level.
 
         Regions and sizes are public. Give them with ``hierarchy`` and ``sizes``: what is left out is
-        read from the table, and the release says so.
+        read from the table, and the release says so. A table that ``tallytree count`` wrote knows its sizes
+        and the bounds that were enforced.
         """
         from tallytree.count_tables import read_counts
 
         return read_counts(
             table, regions=regions, size=size, groups=groups, sizes=sizes, root=root,
-            root_level=root_level, hierarchy=hierarchy, bounds=check_bounds(bounds),
+            root_level=root_level, hierarchy=hierarchy, bounds=bounds and check_bounds(bounds),
         )  # fmt: skip
 
     @property
@@ -107,6 +110,11 @@ class GroupCounts:
         return self._assumptions
 
     @property
+    def has_frame(self) -> bool | None:
+        """Whether a public frame lists the groups, or (False) the records themselves; None: nobody said."""
+        return self._has_frame
+
+    @property
     def leaf(self) -> Ints:
         """Leaves x sizes, in the order of ``hierarchy.leaves``; read-only."""
         return self._leaf
@@ -123,7 +131,12 @@ class GroupCounts:
     def replace(self, leaf: npt.ArrayLike) -> GroupCounts:
         """The same regions, sizes and bounds with other counts."""
         return GroupCounts(
-            self._hierarchy, self._sizes, leaf, bounds=self._bounds, assumptions=self._assumptions
+            self._hierarchy,
+            self._sizes,
+            leaf,
+            bounds=self._bounds,
+            assumptions=self._assumptions,
+            has_frame=self._has_frame,
         )
 
     @cached_property

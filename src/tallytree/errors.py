@@ -4,6 +4,7 @@
     ├── InputError            something given by the user is wrong (also a ValueError)
     │   ├── HierarchyError    the levels or the paths of regions
     │   ├── CountsError       the group counts, or the table they come from
+    │   │   └── EngineError   the files, the database or the engine that the records are in
     │   ├── PrivacyError      epsilon, its split, the bounds on a person, the noise
     │   ├── MechanismError    an unknown mechanism or option, measurements that do not fit it
     │   ├── SpecError         a release.toml
@@ -33,6 +34,10 @@ class HierarchyError(InputError):
 
 class CountsError(InputError):
     """The group counts, or the table they come from, are wrong."""
+
+
+class EngineError(CountsError):
+    """The records cannot be had: there is no such file or table, or the engine gave up."""
 
 
 class PrivacyError(InputError):

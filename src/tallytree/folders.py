@@ -1,4 +1,4 @@
-"""Folders that appear complete or not at all."""
+"""Folders and files that appear complete or not at all."""
 
 import hashlib
 import os
@@ -39,6 +39,25 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
         for parent in parents:  # only what was made here, and only while it is empty
             with suppress(OSError):
                 parent.rmdir()
+
+
+@contextmanager
+def new_private_file(target: Path) -> Iterator[Path]:
+    """A file to write, for nobody else to read, which becomes ``target`` when the block ends well."""
+    target, shown = target.absolute(), show(target, most=150)
+    if _exists(target):
+        raise FolderError(f"{shown} exists already: choose another name.")
+    stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield stage
+        _flush(stage)
+        stage.rename(target)
+        _flush(target.parent)
+    except OSError as error:
+        raise FolderError(f"{shown} cannot be written: {describe(error)}.") from None
+    finally:
+        stage.unlink(missing_ok=True)
 
 
 def _exists(target: Path) -> bool:

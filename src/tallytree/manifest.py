@@ -31,6 +31,7 @@ def write_manifest(
     total: int,
     noise: str,
     assumptions: Sequence[str],
+    has_frame: bool | None,
     solution: Solution,
     created: str,
 ) -> Manifest:
@@ -43,11 +44,12 @@ def write_manifest(
             **{name: version(name) for name in ("numpy", "numba", "opendp", "pyarrow")},
         },
         "privacy": {
-            "statement": describe_protection(plan),
+            "statement": describe_protection(plan, has_frame=has_frame),
             "epsilon": str(plan.epsilon),
             "neighbours": "datasets that differ by one person",
             "max_records": plan.bounds.max_records,
             "max_quantity": plan.bounds.max_quantity,
+            "bounds": "taken on trust" if has_frame is None else "enforced on the records of people",
             "levels": [
                 {
                     "name": level.name,

@@ -1,65 +1,159 @@
-"""A release written down: what ``tallytree release`` takes as flags or as a ``release.toml``."""
+"""A count or a release written down: what the commands take as flags or as a ``release.toml``."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 from tallytree.counts import GroupCounts
+from tallytree.engines.files import has_file_ending
+from tallytree.engines.settings import Engine, EngineName
 from tallytree.errors import SpecError, describe, name_choices, show
+from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
 from tallytree.privacy.neighbours import Bounds
+from tallytree.progress import Progress
+from tallytree.region_tables import read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
 
-PATHS = ("source", "out")
-REQUIRED = ("source", "regions", "sizes", "epsilon", "out")
+PATHS = ("source", "out", "frame", "hierarchy", "spill_folder")
+LISTS = ("regions", "group")
+NOT_TEXT = ("sizes", "epsilon", "budget", "max_records", "max_quantity", "threads", *LISTS)
+
+ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
+OF_PEOPLE = ("person", "quantity", "frame", "table", *ENGINE)
+"""Settings for records of people, which ``group`` tells of."""
+OF_COUNTS = ("size", "groups")
+"""Settings for a table of counts."""
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleaseSpec:
-    """Everything that a release from a table of counts needs."""
+class CountSpec:
+    """Everything that counting the groups of people needs."""
 
     source: str
-    """A CSV or Parquet file with a row for each leaf region and size."""
+    """Files, or the URL of a database."""
     regions: list[str]
     sizes: Sizes
-    epsilon: str | int | Decimal
     out: str
-    size: str = "size"
-    groups: str = "groups"
+    group: list[str] | None = None
+    person: str | None = None
+    quantity: str | None = None
+    max_records: int | None = None
+    max_quantity: int | None = None
+    frame: str | None = None
+    hierarchy: str | None = None
     root: str = "all"
     root_level: str = "root"
-    mechanism: str = DEFAULT
-    budget: Mapping[str, str | int | Decimal] | None = None
-    public_totals: str | None = None
-    max_records: int = 1
-    max_quantity: int = 1
+    table: str | None = None
+    engine: str = "duckdb"
+    master: str | None = None
+    memory_limit: str | None = None
+    spill_folder: str | None = None
+    threads: int | None = None
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> ReleaseSpec:
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
         """Check the names and types of what was given."""
         known = {f.name: f for f in fields(cls)}
         for name in values:
             if name not in known:
-                raise SpecError(f"A release has no setting {show(name)}: {name_choices(name, known)}")
-        for name in REQUIRED:
-            if name not in values:
+                raise SpecError(f"There is no setting {show(name)}: {name_choices(name, known)}")
+        for name, field in known.items():
+            if field.default is MISSING and name not in values:
                 raise SpecError(f"The setting {name!r} is missing.")
         checked = dict(values)
-        for name in ("source", "out", "size", "groups", "root", "root_level", "mechanism", "public_totals"):
-            if name in checked and not isinstance(checked[name], str):
+        if isinstance(checked.get("group"), str):
+            checked["group"] = [checked["group"]]
+        for name, value in checked.items():
+            if name in LISTS and not isinstance(value, list):
+                raise SpecError(f"The setting {name!r} must be a list of column names.")
+            if name not in NOT_TEXT and not isinstance(value, str):
                 raise SpecError(f"The setting {name!r} must be text.")
-        if not isinstance(checked["regions"], list):
-            raise SpecError("The setting 'regions' must be a list of column names.")
         checked["sizes"] = parse_sizes(checked["sizes"])
+        cls._refuse_strangers(checked)
         return cls(**checked)
 
-    def read_counts(self) -> GroupCounts:
-        """The counts of the source. Sensitive."""
+    @classmethod
+    def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
+        if "group" not in values:
+            raise SpecError("The setting 'group' is missing: the column that tells groups apart.")
+
+    def count(self, progress: Progress) -> GroupCounts:
+        """Count the groups of the source. Sensitive."""
+        from tallytree.microdata import count_groups
+
+        assert self.group is not None
+        return count_groups(
+            self.source,
+            group=self.group,
+            regions=self.regions,
+            sizes=self.sizes,
+            root=self.root,
+            root_level=self.root_level,
+            person=self.person,
+            quantity=self.quantity,
+            max_records=1 if self.max_records is None else self.max_records,
+            max_quantity=1 if self.max_quantity is None else self.max_quantity,
+            frame=self.frame,
+            hierarchy=self.read_hierarchy(),
+            table=self.table,
+            engine=Engine(
+                name=cast(EngineName, self.engine),
+                master=self.master,
+                memory_limit=self.memory_limit,
+                spill_folder=self.spill_folder,
+                threads=self.threads,
+            ),
+            progress=progress,
+        )
+
+    def read_hierarchy(self) -> Hierarchy | None:
+        """The public regions, if there is a table of them."""
+        if self.hierarchy is None:
+            return None
+        return read_hierarchy(
+            self.hierarchy, regions=self.regions, root=self.root, root_level=self.root_level
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSpec(CountSpec):
+    """Everything that a release needs, from people or from a table of counts."""
+
+    epsilon: str | int | Decimal
+    size: str = "size"
+    groups: str = "groups"
+    mechanism: str = DEFAULT
+    budget: Mapping[str, str | int | Decimal] | None = None
+    public_totals: str | None = None
+    noise: str = "digits"
+
+    @classmethod
+    def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
+        people = "group" in values
+        for name in OF_COUNTS if people else OF_PEOPLE:
+            if name in values:
+                other = "a table of counts: leave 'group' out" if people else "people: give 'group' as well"
+                raise SpecError(f"The setting {name!r} belongs to {other}.")
+
+    def count(self, progress: Progress) -> GroupCounts:
+        """The counts of the source, or of its people. Sensitive."""
+        if self.group is not None:
+            return super().count(progress)
+        bounds = None
+        if self.max_records is not None or self.max_quantity is not None:
+            bounds = Bounds(
+                max_records=1 if self.max_records is None else self.max_records,
+                max_quantity=1 if self.max_quantity is None else self.max_quantity,
+            )
         return GroupCounts.from_table(
             self.source,
             regions=self.regions,
@@ -68,7 +162,8 @@ class ReleaseSpec:
             sizes=self.sizes,
             root=self.root,
             root_level=self.root_level,
-            bounds=Bounds(max_records=self.max_records, max_quantity=self.max_quantity),
+            hierarchy=self.read_hierarchy(),
+            bounds=bounds,
         )
 
 
@@ -84,8 +179,13 @@ def read_spec(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise SpecError(f"The file {show(path, most=150)} is not valid TOML.") from None
     for name in PATHS:
-        if isinstance(values.get(name), str):
-            values[name] = str(path.parent / values[name])
+        text = values.get(name)
+        # A URL stays one; beside it, a frame is a table in the database unless it is called like a file.
+        names_table = (
+            name == "frame" and "table" in values and isinstance(text, str) and not has_file_ending(text)
+        )
+        if isinstance(text, str) and not _ADDRESS.match(text) and not names_table:
+            values[name] = str(path.parent / text)
     return values
 
 

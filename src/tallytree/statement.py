@@ -3,8 +3,11 @@
 from tallytree.privacy.plan import Plan
 
 
-def describe_protection(plan: Plan) -> str:
-    """Who is protected, from what, and how strongly."""
+def describe_protection(plan: Plan, *, has_frame: bool | None = None) -> str:
+    """Who is protected, from what, and how strongly.
+
+    ``has_frame`` tells where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`.
+    """
     m, z = plan.bounds.max_records, plan.bounds.max_quantity
     parts = ", ".join(f"{level.epsilon} at level {level.name!r}" for level in plan.levels)
     return (
@@ -12,13 +15,20 @@ def describe_protection(plan: Plan) -> str:
         "two datasets that differ by one person, the probabilities of any outcome differ at most by the "
         f"factor exp({plan.epsilon}). A person has at most {m} record{'s' if m > 1 else ''}, each of "
         f"quantity at most {z}. Epsilon is spent as {parts}; each part covers all regions of its "
-        f"level together. {describe_empty_groups(plan)}"
+        f"level together. {describe_empty_groups(plan, has_frame)}"
     )
 
 
-def describe_empty_groups(plan: Plan) -> str:
+def describe_empty_groups(plan: Plan, has_frame: bool | None) -> str:
     """Whether the guarantee covers a group that becomes empty."""
     low = plan.sizes[0]
+    if has_frame:
+        return "A frame lists the groups, so the guarantee also covers a person whose group becomes empty."
+    if has_frame is False:
+        return (
+            "The groups are those that the records name, and their list is taken as public: the guarantee "
+            "covers neighbours with the same list of groups; it does not hide whether a group exists."
+        )
     if low == 0:
         return "Sizes start at 0, so the guarantee also covers a person whose group becomes empty."
     return (
@@ -32,10 +42,12 @@ def list_public_facts(plan: Plan, total: int) -> list[str]:
     regions = ", ".join(
         f"{plan.shape(index)[0]} at level {level.name!r}" for index, level in enumerate(plan.levels)
     )
+    low, high = plan.sizes
     facts = [
         f"the regions: {regions}",
         f"the number of groups: {total}",
-        f"the range of sizes: {plan.sizes[0]} to {plan.sizes[1]}; a larger group counts at {plan.sizes[1]}",
+        f"the range of sizes: {low} to {high}; a larger group counts at {high}"
+        + (f", a smaller one at {low}" if low else ""),
     ]
     if plan.public_totals is not None:
         facts.append(

@@ -42,7 +42,7 @@ def _read_file(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Tabl
             return _select(_read_csv(path, text), names)
         if path.suffix.lower() in PARQUET_ENDINGS:
             found = pa_parquet.read_schema(path).names
-            return pa_parquet.read_table(path, columns=_check_columns(found, names))
+            return pa_parquet.read_table(path, columns=check_columns(found, names))
     except FileNotFoundError:
         raise CountsError(f"There is no file {shown}.") from None
     except PermissionError:
@@ -73,10 +73,11 @@ def _read_csv(path: Path, text: Sequence[str]) -> pa.Table:
 
 
 def _select(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    return table.select(_check_columns(table.column_names, names))
+    return table.select(check_columns(table.column_names, names))
 
 
-def _check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
+def check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """``wanted``, if a table with the columns ``found`` has each of them once."""
     if not set(found) & set(wanted):
         # Without a header the "names" would be data: do not show them.
         raise CountsError(

@@ -36,6 +36,8 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
 
         def begin(what: str, steps: int) -> Callable[[int], None]:
             task = bar.add_task(what, total=steps or None)  # none: nobody knows how many
+            if not steps:
+                return lambda done: bar.update(task, total=1, completed=1)
             return lambda done: bar.advance(task, done)
 
         yield begin

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tallytree import __version__
+from tallytree.cli.count import count
 from tallytree.cli.demo import demo
 from tallytree.cli.evaluate import evaluate
 from tallytree.cli.mechanisms import mechanisms
@@ -27,7 +28,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (demo, plan, release, verify, evaluate, mechanisms):
+for command in (demo, plan, count, release, verify, evaluate, mechanisms):
     app.command()(command)
 
 

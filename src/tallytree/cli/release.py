@@ -6,21 +6,37 @@ from typing import Annotated, Any
 import typer
 
 from tallytree.cli.console import Json, print_json, print_next_step, print_release, show_progress, summarize
+from tallytree.cli.options import (
+    DatabaseTable,
+    EngineName,
+    Frame,
+    Group,
+    Master,
+    MaxQuantity,
+    MaxRecords,
+    MemoryLimit,
+    Person,
+    Quantity,
+    Regions,
+    RegionTable,
+    Root,
+    RootLevel,
+    SizeRange,
+    Source,
+    Spec,
+    SpillFolder,
+    Threads,
+    gather,
+)
+
+COUNTS = "A table of counts, in place of people"
 
 
 def release(
-    source: Annotated[
-        str | None, typer.Argument(help="A CSV or Parquet table of group counts.", metavar="SOURCE")
-    ] = None,
-    region: Annotated[
-        list[str] | None,
-        typer.Option("--region", help="A region column, from the top down; repeat for each level."),
-    ] = None,
-    size: Annotated[str | None, typer.Option(help="The column of group sizes.", show_default="size")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="The column of numbers of groups.", show_default="groups")
-    ] = None,
-    sizes: Annotated[str | None, typer.Option(help="The public range of sizes.", metavar="LOW:HIGH")] = None,
+    source: Source = None,
+    group: Group = None,
+    region: Regions = None,
+    sizes: SizeRange = None,
     epsilon: Annotated[str | None, typer.Option(help="The privacy budget, such as 1 or 0.1.")] = None,
     mechanism: Annotated[str | None, typer.Option(help="See 'tallytree mechanisms'.")] = None,
     budget: Annotated[
@@ -33,61 +49,62 @@ def release(
             help="Keep the public numbers of groups of regions down to this level.", metavar="LEVEL"
         ),
     ] = None,
-    root: Annotated[str | None, typer.Option(help="The name of the root region.", show_default="all")] = None,
-    root_level: Annotated[
-        str | None, typer.Option(help="The name of the root's level.", show_default="root")
+    noise: Annotated[
+        str | None, typer.Option(help="The exact sampler: digits or opendp.", show_default="digits")
     ] = None,
-    max_records: Annotated[
-        int | None, typer.Option(help="Records that a person has at most.", show_default="1")
+    root: Root = None,
+    root_level: RootLevel = None,
+    hierarchy: RegionTable = None,
+    person: Person = None,
+    quantity: Quantity = None,
+    max_records: MaxRecords = None,
+    max_quantity: MaxQuantity = None,
+    frame: Frame = None,
+    table: DatabaseTable = None,
+    engine: EngineName = None,
+    master: Master = None,
+    memory_limit: MemoryLimit = None,
+    spill_folder: SpillFolder = None,
+    threads: Threads = None,
+    size: Annotated[
+        str | None,
+        typer.Option(help="The column of group sizes.", show_default="size", rich_help_panel=COUNTS),
     ] = None,
-    max_quantity: Annotated[
-        int | None, typer.Option(help="The largest quantity of a record.", show_default="1")
+    groups: Annotated[
+        str | None,
+        typer.Option(help="The column of numbers of groups.", show_default="groups", rich_help_panel=COUNTS),
     ] = None,
     out: Annotated[str | None, typer.Option(help="The folder to write.", metavar="DIR")] = None,
-    spec: Annotated[
-        Path | None,
-        typer.Option(help="A TOML file with these settings; flags given as well win.", metavar="FILE"),
-    ] = None,
+    spec: Spec = None,
     as_json: Json = False,
 ) -> None:
-    """Release a table of counts under differential privacy.
+    """Release how many groups of each size there are, under differential privacy.
 
-    SOURCE has a row for each leaf region and size, with its number of groups:
+    SOURCE has a row for each record of a person:
 
-        tallytree release counts.csv --region state --region county --sizes 1:20 --epsilon 1 --out release
+        tallytree release people.parquet --group household --region state --region county \\
+            --sizes 1:20 --epsilon 1 --out release
+
+    Without --group it is a table of counts: a row for each leaf region and size, with the number of groups.
 
     The folder holds the counts, the noisy measurements and a manifest that says what is promised.
     """
+    given = locals()
     from tallytree.folders import new_folder
     from tallytree.pipeline import release as make_release
-    from tallytree.specs import ReleaseSpec, parse_budget, read_spec
+    from tallytree.specs import ReleaseSpec, parse_budget
 
-    flags: dict[str, Any] = {
-        "source": source,
-        "regions": region,
-        "size": size,
-        "groups": groups,
-        "sizes": sizes,
-        "epsilon": epsilon,
-        "mechanism": mechanism,
-        "budget": parse_budget(budget) if budget is not None else None,
-        "public_totals": public_totals,
-        "root": root,
-        "root_level": root_level,
-        "max_records": max_records,
-        "max_quantity": max_quantity,
-        "out": out,
-    }
-    given = {name: value for name, value in flags.items() if value is not None}
-    settings = ReleaseSpec.from_values({**(read_spec(spec) if spec else {}), **given})
+    parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
+    settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
     # The folder is made first: a place that cannot be written to must not cost any budget.
     with new_folder(Path(settings.out)) as stage, show_progress(quiet=as_json) as progress:
         made = make_release(
-            settings.read_counts(),
+            settings.count(progress),
             epsilon=settings.epsilon,
             mechanism=settings.mechanism,
             budget=settings.budget,
             public_totals=settings.public_totals,
+            noise=settings.noise,
             progress=progress,
         )
         made.write_into(stage)

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.counts import whole_numbers
+from tallytree.count_tables import read_numbers
 from tallytree.errors import CountsError, show
+from tallytree.region_tables import refuse_rows
 
 Ints = npt.NDArray[np.int64]
 
@@ -24,21 +25,9 @@ def read_names(column: pa.ChunkedArray[Any], name: str, *, optional: bool = Fals
 
 def read_whole_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
     """A whole number, at least 0, in every row."""
-    what = f"The values of column {show(name)}"
-    if column.null_count:
-        raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
-    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        raise CountsError(f"{what} must be whole numbers, but the column holds {column.type}.")
-    values = whole_numbers(column.to_numpy(), what)
-    refuse(values < 0, f"column {show(name)} is negative")
+    values = read_numbers(column, name)
+    refuse_rows(values < 0, f"column {show(name)} is negative")
     return values
-
-
-def refuse(wrong: npt.NDArray[np.bool_], why: str) -> None:
-    """One error that counts the wrong rows and points to the first."""
-    if wrong.any():
-        first = int(np.argmax(wrong)) + 1
-        raise CountsError(f"In {int(wrong.sum())} row(s) of the table (the first is row {first}), {why}.")
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -1,0 +1,89 @@
+"""``tallytree count``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallytree.cli.console import Json, print_json, print_text, show_progress
+from tallytree.cli.options import (
+    DatabaseTable,
+    EngineName,
+    Frame,
+    Group,
+    Master,
+    MaxQuantity,
+    MaxRecords,
+    MemoryLimit,
+    Person,
+    Quantity,
+    Regions,
+    RegionTable,
+    Root,
+    RootLevel,
+    SizeRange,
+    Source,
+    Spec,
+    SpillFolder,
+    Threads,
+    gather,
+)
+
+
+def count(
+    source: Source = None,
+    group: Group = None,
+    region: Regions = None,
+    sizes: SizeRange = None,
+    person: Person = None,
+    quantity: Quantity = None,
+    max_records: MaxRecords = None,
+    max_quantity: MaxQuantity = None,
+    frame: Frame = None,
+    hierarchy: RegionTable = None,
+    root: Root = None,
+    root_level: RootLevel = None,
+    table: DatabaseTable = None,
+    engine: EngineName = None,
+    master: Master = None,
+    memory_limit: MemoryLimit = None,
+    spill_folder: SpillFolder = None,
+    threads: Threads = None,
+    out: Annotated[
+        str | None, typer.Option(help="The file to write, .parquet or .csv.", metavar="FILE")
+    ] = None,
+    spec: Spec = None,
+    as_json: Json = False,
+) -> None:
+    """Count the groups of people by region and size, without noise. What comes out is sensitive.
+
+    SOURCE has a row for each record of a person:
+
+        tallytree count people.parquet --group household --region state --region county \\
+            --sizes 1:20 --out counts.parquet
+
+    This is the first half of 'tallytree release', for when counting and releasing are done in different
+    places. The file is for its owner alone to read, and remembers which bounds were enforced.
+    """
+    given = locals()
+    from tallytree.count_files import WARNING, check_count_file, save_counts
+    from tallytree.specs import CountSpec
+
+    settings = CountSpec.from_values(gather(given, spec))
+    path = Path(settings.out)
+    check_count_file(path)
+    with show_progress(quiet=as_json) as progress:
+        counts = settings.count(progress)
+    save_counts(counts, path)
+    low, high = counts.sizes
+    leaves = len(counts.hierarchy.leaves)
+    if as_json:
+        facts = {"file": settings.out, "sensitive": True, "leaves": leaves}
+        print_json({**facts, "sizes": [low, high], "assumed": list(counts.assumptions)})
+        return
+    print_text(
+        f"Written to {settings.out}: {len(counts.hierarchy.leaves):,} leaf regions, sizes {low} to {high}."
+    )
+    print_text(WARNING)
+    for note in counts.assumptions:
+        print_text(f"Note: {note}")

@@ -1,0 +1,123 @@
+"""The options that several commands share."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Source = Annotated[
+    str | None,
+    typer.Argument(help="Files (CSV, Parquet; a glob or a folder) or postgresql://...", metavar="SOURCE"),
+]
+Regions = Annotated[
+    list[str] | None,
+    typer.Option("--region", help="A region column, from the top down; repeat for each level."),
+]
+SizeRange = Annotated[
+    str | None, typer.Option("--sizes", help="The public range of sizes.", metavar="LOW:HIGH")
+]
+Root = Annotated[str | None, typer.Option("--root", help="The name of the root region.", show_default="all")]
+RootLevel = Annotated[
+    str | None, typer.Option("--root-level", help="The name of the root's level.", show_default="root")
+]
+Spec = Annotated[
+    Path | None,
+    typer.Option("--spec", help="A TOML file with these settings; flags given as well win.", metavar="FILE"),
+]
+
+PEOPLE = "Records of people"
+ENGINES = "Where the records are counted"
+
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group",
+        help="The column that tells groups apart; repeat if it takes several.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Person = Annotated[
+    str | None,
+    typer.Option("--person", help="The column that says whose a record is.", rich_help_panel=PEOPLE),
+]
+Quantity = Annotated[
+    str | None,
+    typer.Option(
+        "--quantity",
+        help="The column of quantities, which add up to sizes.",
+        show_default="each record counts 1",
+        rich_help_panel=PEOPLE,
+    ),
+]
+MaxRecords = Annotated[
+    int | None,
+    typer.Option(
+        "--max-records", help="Records of a person that count.", show_default="1", rich_help_panel=PEOPLE
+    ),
+]
+MaxQuantity = Annotated[
+    int | None,
+    typer.Option(
+        "--max-quantity", help="The largest quantity of a record.", show_default="1", rich_help_panel=PEOPLE
+    ),
+]
+Frame = Annotated[
+    str | None,
+    typer.Option(
+        "--frame",
+        help="A public table of all groups with their regions: those without people have size 0.",
+        metavar="TABLE",
+        rich_help_panel=PEOPLE,
+    ),
+]
+RegionTable = Annotated[
+    str | None,
+    typer.Option(
+        "--hierarchy",
+        help="A public table of the regions, so that one without groups appears too.",
+        metavar="TABLE",
+    ),
+]
+DatabaseTable = Annotated[
+    str | None, typer.Option("--table", help="The table of a database.", rich_help_panel=ENGINES)
+]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", help="duckdb or spark, for files.", show_default="duckdb", rich_help_panel=ENGINES
+    ),
+]
+Master = Annotated[
+    str | None, typer.Option("--master", help="Spark's master.", metavar="URL", rich_help_panel=ENGINES)
+]
+MemoryLimit = Annotated[
+    str | None,
+    typer.Option(
+        "--memory-limit",
+        help="Memory to use before spilling to disk, such as 8GB.",
+        metavar="SIZE",
+        rich_help_panel=ENGINES,
+    ),
+]
+SpillFolder = Annotated[
+    str | None,
+    typer.Option("--spill-folder", help="Where to spill.", metavar="DIR", rich_help_panel=ENGINES),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", help="Threads to use.", show_default="all", rich_help_panel=ENGINES),
+]
+
+
+NOT_SETTINGS = ("spec", "as_json")
+
+
+def gather(given: Mapping[str, Any], spec: Path | None) -> dict[str, Any]:
+    """The settings of a command: those of a file, and above them the flags that were given."""
+    from tallytree.specs import read_spec
+
+    flags = {name: value for name, value in given.items() if name not in NOT_SETTINGS and value is not None}
+    if "region" in flags:
+        flags["regions"] = flags.pop("region")
+    return {**(read_spec(spec) if spec else {}), **flags}

@@ -1,0 +1,115 @@
+"""True counts in a file, between counting and releasing. Sensitive: nothing in it is private.
+
+A Parquet file carries with it where the counts are from: the bounds that were enforced and what was taken
+on trust, so that a release from it claims neither more nor less than one straight from the records.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from tallytree.counts import GroupCounts
+from tallytree.errors import CountsError, SpecError, show
+from tallytree.folders import new_private_file
+from tallytree.privacy.neighbours import Bounds
+from tallytree.sizes import Sizes, check_sizes
+
+KEY = b"tallytree.counts"
+WARNING = (
+    "SENSITIVE: these are true counts, without noise and not private. Keep this file as safe as the records "
+    "that it was made from, and delete it after the release."
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a file of counts says about how they were made."""
+
+    sizes: Sizes
+    bounds: Bounds
+    assumptions: tuple[str, ...]
+    has_frame: bool | None
+
+    def check(self, sizes: Sizes | None, bounds: Bounds | None) -> tuple[Sizes, Bounds]:
+        """The sizes and bounds that were enforced; to release with others would promise what is not so."""
+        if sizes is not None and check_sizes(sizes) != self.sizes:
+            low, high = self.sizes
+            raise CountsError(f"The groups were counted with sizes {low} to {high}: release them with these.")
+        if bounds is not None and bounds != self.bounds:
+            m, z = self.bounds.max_records, self.bounds.max_quantity
+            raise CountsError(
+                f"The groups were counted with max_records = {m} and max_quantity = {z}: release them so."
+            )
+        return self.sizes, self.bounds
+
+
+def check_count_file(path: Path) -> None:
+    """Refuse a name under which counts cannot be written."""
+    name = path.name.lower()
+    if not name.endswith((".parquet", ".csv")):
+        raise SpecError(f"{show(path, most=150)} must end in .parquet or .csv.")
+    if name.endswith(".csv") and "sensitive" not in name:
+        raise SpecError(
+            "A CSV file cannot say inside that it is sensitive: its name must hold the word 'sensitive'."
+        )
+
+
+def save_counts(counts: GroupCounts, path: Path) -> None:
+    """Write the counts of the leaf regions, for nobody else to read; a region without groups has one row."""
+    check_count_file(path)
+    table = _tabulate(counts)
+    with new_private_file(path) as file:
+        if path.name.lower().endswith(".csv"):
+            pa_csv.write_csv(table, file)
+        else:
+            pa_parquet.write_table(table.replace_schema_metadata({KEY: _describe(counts)}), file)
+
+
+def read_origin(table: pa.Table) -> Origin | None:
+    """Where the counts of a table are from, if it says so."""
+    text = (table.schema.metadata or {}).get(KEY)
+    if text is None:
+        return None
+    try:
+        facts: dict[str, Any] = json.loads(text)
+        return Origin(
+            check_sizes(facts["sizes"]),
+            Bounds(max_records=facts["max_records"], max_quantity=facts["max_quantity"]),
+            tuple(map(str, facts["assumed"])),
+            facts["has_frame"],
+        )
+    except (KeyError, TypeError, ValueError, RecursionError):
+        raise CountsError("The table's own account of how it was counted is damaged.") from None
+
+
+def _tabulate(counts: GroupCounts) -> pa.Table:
+    shown = counts.leaf > 0
+    shown[~shown.any(axis=1), 0] = True
+    leaf, size = np.nonzero(shown)
+    columns: dict[str, Any] = {}
+    for depth, level in enumerate(counts.hierarchy.levels[1:], start=1):
+        names = [path[depth] if depth < len(path) else None for path in counts.hierarchy.leaves]
+        columns[level] = pa.array(names, pa.string()).take(leaf)
+    columns["size"] = pa.array(size + counts.sizes[0], pa.int64())
+    columns["groups"] = pa.array(counts.leaf[leaf, size], pa.int64())
+    return pa.table(columns)
+
+
+def _describe(counts: GroupCounts) -> bytes:
+    facts = {
+        "note": WARNING,
+        "sizes": list(counts.sizes),
+        "max_records": counts.bounds.max_records,
+        "max_quantity": counts.bounds.max_quantity,
+        "assumed": list(counts.assumptions),
+        "has_frame": counts.has_frame,
+    }
+    return json.dumps(facts).encode()

@@ -1,0 +1,72 @@
+"""PostgreSQL, by the URL of a database: the server does the counting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tallytree.engines.files import has_file_ending
+from tallytree.engines.session import Session
+from tallytree.errors import EngineError, name_choices, show
+from tallytree.tables import Table
+
+if TYPE_CHECKING:
+    import ibis
+
+SCHEMES = ("postgresql://", "postgres://")
+
+
+class PostgresSession(Session):
+    """A database: text names one of its tables, unless it ends like a file."""
+
+    def read(self, source: Table, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+        """A table of the database, by its name or as ``schema.name``; or something to hand to the server."""
+        if isinstance(source, str) and not has_file_ending(source):
+            return self._find_table(source)
+        return super().read(source, columns, text=text)
+
+    def _find_table(self, name: str) -> ibis.Table:
+        try:
+            known = self.backend.list_tables()
+            if name in known:
+                return self.backend.table(name)
+            schema, dot, rest = name.partition(".")
+            if dot and rest in self.backend.list_tables(database=schema):
+                return self.backend.table(rest, database=schema)
+        except Exception as error:
+            raise self.explain(error) from None
+        raise EngineError(f"The database has no table {show(name)}: {name_choices(name, known)}")
+
+    def explain(self, error: Exception) -> Exception:
+        """What users can do about it."""
+        import psycopg
+
+        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+            return EngineError("The database user may not read the table, or may not make temporary tables.")
+        if isinstance(error, psycopg.OperationalError):
+            return EngineError("The database server ended the query: is it up, and has it space?")
+        return super().explain(error)
+
+
+@contextmanager
+def open_postgres(url: str) -> Iterator[PostgresSession]:
+    """A connection of our own, closed at the end."""
+    try:
+        import psycopg
+    except ImportError:
+        raise EngineError("PostgreSQL needs a driver: pip install 'tallytree[postgres]'.") from None
+    import ibis
+
+    try:
+        backend = ibis.connect(url)
+    except (psycopg.Error, ValueError, TypeError, OSError):
+        # The URL, and what the driver says of it, may hold a password.
+        raise EngineError(
+            "There is no connection to the database: check its URL (postgresql://user@host:5432/database), "
+            "the user and the password, and that the server is up."
+        ) from None
+    try:
+        yield PostgresSession(backend)
+    finally:
+        backend.disconnect()

@@ -1,0 +1,82 @@
+"""A connection to an engine: how it reads what users give, and runs a query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tallytree.engines.files import Files, find_files, is_file_source
+from tallytree.errors import CountsError, EngineError
+from tallytree.progress import Progress
+from tallytree.tables import Table, read_columns
+
+if TYPE_CHECKING:
+    import ibis
+
+
+class Session:
+    """Any Ibis backend. Engines that can do more have a class of their own."""
+
+    def __init__(self, backend: ibis.Backend) -> None:
+        self.backend = backend
+
+    def read(self, source: Table, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+        """``source`` as a table of the engine with ``columns``; those in ``text`` are text in CSV files."""
+        import ibis
+
+        if isinstance(source, ibis.Table):
+            if not _lives_in(source, self.backend):
+                raise EngineError("All tables must be in the same engine: give both by the same connection.")
+            return source
+        if is_file_source(source):
+            return self.read_files(find_files(source), columns, text=text)
+        return ibis.memtable(_make_keys_whole(read_columns(source, columns, text=text), text))
+
+    def read_files(self, files: Files, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+        """Files that the engine cannot open itself are read here and handed to it."""
+        import ibis
+
+        parts = [read_columns(path, columns, text=text) for path in files.paths]
+        try:
+            return ibis.memtable(pa.concat_tables(parts, promote_options="permissive"))
+        except pa.ArrowException:
+            raise CountsError("The files do not have the same types in the same columns.") from None
+
+    def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
+        """The result of a query; ``what`` is shown while it runs."""
+        done = progress(what, 0)
+        try:
+            return self.backend.to_pyarrow(query)
+        except Exception as error:
+            raise self.explain(error) from None
+        finally:
+            done(1)
+
+    def explain(self, error: Exception) -> Exception:
+        """An error of the engine in our words: its own may quote the data."""
+        if isinstance(error, (CountsError, MemoryError)):
+            return error
+        return EngineError(
+            f"The engine ({self.backend.name}) could not count the records ({type(error).__name__})."
+        )
+
+
+def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Whole numbers that are floats only because some are missing, as in pandas, are whole numbers again."""
+    for place, name in enumerate(table.column_names):
+        if name in keys and pa.types.is_floating(table[name].type):
+            with suppress(pa.ArrowInvalid):
+                table = table.set_column(place, name, table[name].cast(pa.int64()))
+    return table
+
+
+def _lives_in(table: ibis.Table, backend: Any) -> bool:
+    from ibis.common.exceptions import IbisError
+
+    try:
+        return table.get_backend() is backend
+    except IbisError:  # a table of several, or of none
+        return False

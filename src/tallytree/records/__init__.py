@@ -1,0 +1,1 @@
+"""The counting of records, written once with Ibis: what every engine then runs."""

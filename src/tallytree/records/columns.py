@@ -1,0 +1,91 @@
+"""Which columns of a table are what, and the records that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tallytree.errors import CountsError, show
+from tallytree.tables import check_columns
+
+if TYPE_CHECKING:
+    import ibis
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """The names of columns by their purpose. A frame has neither persons nor quantities."""
+
+    groups: tuple[str, ...]
+    regions: tuple[str, ...]
+    person: str | None = None
+    quantity: str | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that name something."""
+        return [*self.groups, *self.regions, *([self.person] if self.person is not None else [])]
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is needed."""
+        return [*self.keys, *([self.quantity] if self.quantity is not None else [])]
+
+    @property
+    def group_names(self) -> list[str]:
+        """What the group columns are called in the queries: names of ours, whatever the user's are."""
+        return [f"group_{place}" for place in range(len(self.groups))]
+
+    @property
+    def region_names(self) -> list[str]:
+        """The same for the region columns."""
+        return [f"region_{place}" for place in range(len(self.regions))]
+
+
+@dataclass(frozen=True)
+class Records:
+    """A table of people's records, or a frame of groups, in an engine."""
+
+    table: ibis.Table
+    columns: Columns
+    where: str = ""
+    """How messages begin that are about this table."""
+
+    def __post_init__(self) -> None:
+        check_columns(self.table.columns, self.columns.all)
+        for name in self.columns.keys:
+            self._check_key(name)
+        if self.columns.quantity is not None:
+            self._check_quantity(self.columns.quantity)
+
+    def view(self) -> Records:
+        """The same table, to be read once more; an engine would keep a part used twice in memory, in full."""
+        return Records(self.table.view(), self.columns, self.where)
+
+    def has_whole_numbers(self, name: str) -> bool:
+        """Whether a column's type is an integer."""
+        return self.table.schema()[name].is_integer()
+
+    def _check_key(self, name: str) -> None:
+        kind = self.table.schema()[name]
+        if kind.is_string() or kind.is_integer():
+            return
+        if name in self.columns.regions or not (kind.is_uuid() or kind.is_decimal()):
+            raise CountsError(
+                f"Column {show(name)} holds {kind}; names and keys must be text or whole numbers."
+            )
+
+    def _check_quantity(self, name: str) -> None:
+        kind = self.table.schema()[name]
+        if not (kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_string()):
+            raise CountsError(f"Column {show(name)} holds {kind}; quantities must be whole numbers.")
+
+
+def have_like_groups(people: Records, frame: Records) -> bool:
+    """Whether the groups of both tables have types that can be compared as they are."""
+
+    def kinds(records: Records) -> Sequence[bool]:
+        return [records.has_whole_numbers(name) for name in records.columns.groups]
+
+    return all(kinds(people)) and all(kinds(frame))

@@ -1,0 +1,91 @@
+"""The questions that are put to an engine, one after the other, and what is made of its answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.engines.session import Session
+from tallytree.errors import CountsError
+from tallytree.hierarchy import Hierarchy
+from tallytree.limits import MAX_CELLS
+from tallytree.privacy.neighbours import Bounds
+from tallytree.progress import Progress
+from tallytree.records.columns import Columns, Records
+from tallytree.records.dirt import refuse_dirt, refuse_missing
+from tallytree.records.query import count_cells, list_regions
+from tallytree.sizes import Sizes, count_sizes
+from tallytree.tables import Table
+
+if TYPE_CHECKING:
+    import ibis
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Counter:
+    """Counts the records of people, and of groups in a frame, in one engine."""
+
+    session: Session
+    bounds: Bounds
+    progress: Progress
+
+    def open(self, source: Table, frame: Table | None, columns: Columns) -> tuple[Records, Records | None]:
+        """The tables of people and of groups; the people need no regions if the groups have them."""
+        if frame is None:
+            return Records(self.session.read(source, columns.all, text=columns.keys), columns), None
+        listed = Columns(groups=columns.groups, regions=columns.regions)
+        groups = Records(self.session.read(frame, listed.all, text=listed.keys), listed, "In the frame. ")
+        least = Columns(groups=columns.groups, regions=(), person=columns.person, quantity=columns.quantity)
+        table = self.session.read(source, least.all, text=columns.keys)
+        has_regions = set(columns.regions) <= set(table.columns)
+        return Records(table, columns if has_regions else least), groups
+
+    def find_hierarchy(self, records: Records, root: str, root_level: str) -> Hierarchy:
+        """The regions that a table names, in alphabetical order whatever the engine."""
+        columns = records.columns
+        found = self._fetch(list_regions(records), "Listing the regions").to_pylist()
+        if not found:
+            raise CountsError("There are no records.")
+        names = [[row[name] for name in columns.region_names] for row in found]
+        if any(name is None for path in names for name in path):
+            refuse_missing(records, list(columns.regions), self._look)
+        paths = sorted((root, *map(str, path)) for path in names)
+        return Hierarchy.from_paths([root_level, *columns.regions], paths)
+
+    def count(self, people: Records, frame: Records | None, hierarchy: Hierarchy, sizes: Sizes) -> Ints:
+        """Leaves x sizes, if nothing is wrong with the records."""
+        shape = len(hierarchy.leaves), count_sizes(sizes)
+        if shape[0] * shape[1] > MAX_CELLS:
+            raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
+        query = count_cells(people, frame, hierarchy=hierarchy, sizes=sizes, bounds=self.bounds)
+        cells = self._fetch(query, "Counting groups")
+        if cells.num_rows == 0:
+            raise CountsError("There are no records.")
+        # Without a code are the groups that neither have a region nor are in the frame: strays.
+        code, size, groups, torn, strays = (
+            np.nan_to_num(cells[name].to_numpy()).astype(np.int64)
+            for name in ("code", "size", "groups", "torn", "strays")
+        )
+        if (code < 0).any():
+            for records in (people,) if frame is None else (frame, people):
+                refuse_dirt(records, self._look, hierarchy=hierarchy, bounds=self.bounds)
+            raise CountsError("The records changed while they were counted.")
+        if strays.any():
+            raise CountsError(f"Groups of people that are not in the frame: {strays.sum()}.")
+        if torn.any():
+            raise CountsError(f"Groups in more than one region: {torn.sum()}. A group must be in one.")
+        leaf = np.zeros(shape, dtype=np.int64)
+        leaf[code, size - sizes[0]] = groups
+        return leaf
+
+    def _fetch(self, query: ibis.Table, what: str) -> pa.Table:
+        return self.session.fetch(query, what, self.progress)
+
+    def _look(self, query: ibis.Table) -> pa.Table:
+        return self._fetch(query, "Looking for what is wrong")

@@ -1,0 +1,87 @@
+"""Real servers for the tests: PostgreSQL on loopback, and a Spark cluster of separate processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def need(found: object, what: str) -> None:
+    """Skip a test that lacks something of the system; in CI everything must be there."""
+    if not found:
+        message = f"{what} is not installed (on Debian, as root: make system)"
+        pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
+
+
+@contextmanager
+def run_postgres() -> Iterator[str]:
+    """A new PostgreSQL server, gone at the end; yields the URL of its database."""
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    need(programs, "PostgreSQL")
+    where = programs[-1].parent
+    # PostgreSQL refuses to run as root.
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory(prefix="tallytree-pg-") as name:
+        folder = Path(name)
+        if as_user:
+            shutil.chown(folder, "postgres")
+
+        def run(*words: str) -> None:
+            subprocess.run([*as_user, *words], check=True, capture_output=True, cwd="/")
+
+        password = folder / "password"
+        password.write_text("it's secret")
+        password.chmod(0o644)
+        data = str(folder / "data")
+        run(str(where / "initdb"), "-D", data, "-U", "tester", "-A", "scram-sha-256", f"--pwfile={password}")
+        port = find_port()
+        options = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+        run(str(where / "pg_ctl"), "-D", data, "-o", options, "-l", str(folder / "log"), "-w", "start")
+        try:
+            yield f"postgresql://tester:it%27s%20secret@127.0.0.1:{port}/postgres"
+        finally:
+            run(str(where / "pg_ctl"), "-D", data, "-m", "immediate", "-w", "stop")
+
+
+@contextmanager
+def run_spark() -> Iterator[SparkSession]:
+    """A driver, a master, two workers and their two executors, each executor a process of its own."""
+    need(shutil.which("java") or os.environ.get("JAVA_HOME"), "Java")
+    from pyspark.sql import SparkSession
+
+    with tempfile.TemporaryDirectory(prefix="tallytree-spark-") as folder:
+        os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_WORKER_DIR": folder, "SPARK_LOCAL_DIRS": folder}
+        session = (
+            SparkSession.builder.master("local-cluster[2,1,1024]")
+            .appName("tests")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.scheduler.minRegisteredResourcesRatio", "1")  # wait for both
+            .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s")
+            .config("spark.sql.shuffle.partitions", "4")
+            .config("spark.sql.warehouse.dir", folder)
+            .config("spark.ui.enabled", "false")
+            .getOrCreate()
+        )
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

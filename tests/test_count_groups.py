@@ -1,0 +1,102 @@
+"""Records of people are counted as the obvious loop counts them, wherever they are."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tests.people import GROUP, as_cells, count_slowly, draw_people
+
+
+@given(seed=st.integers(0, 2**32), text=st.booleans())
+def test_groups_are_counted_as_by_the_obvious_loop(seed: int, text: bool) -> None:
+    people = draw_people(np.random.default_rng(seed), text=text)
+    counts = tt.count_groups(people.table, frame=people.frame_table, **people.arguments)
+    assert as_cells(counts) == count_slowly(people)
+
+
+def write_parquet(table: pa.Table, folder: Path) -> Any:
+    pa_parquet.write_table(table, folder / "people.parquet")
+    return folder / "people.parquet"
+
+
+def write_csv(table: pa.Table, folder: Path) -> Any:
+    pa_csv.write_csv(table, folder / "people.csv")
+    return str(folder / "people.csv")
+
+
+def write_parts(table: pa.Table, folder: Path) -> Any:
+    """Two files with their columns in different orders."""
+    (folder / "parts").mkdir()
+    half = table.num_rows // 2
+    pa_parquet.write_table(table.slice(0, half), folder / "parts" / "a.parquet")
+    pa_parquet.write_table(table.slice(half).select(table.column_names[::-1]), folder / "parts" / "b.parquet")
+    return folder / "parts"
+
+
+def write_glob(table: pa.Table, folder: Path) -> Any:
+    return str(write_parts(table, folder) / "*.parquet")
+
+
+def write_list(table: pa.Table, folder: Path) -> Any:
+    return sorted(write_parts(table, folder).iterdir())
+
+
+def bind(table: pa.Table, folder: Path) -> Any:
+    return ibis.duckdb.connect().read_parquet(str(write_parquet(table, folder)))
+
+
+SOURCES: dict[str, Callable[[pa.Table, Path], Any]] = {
+    "pandas": lambda table, folder: table.to_pandas(),
+    "polars": lambda table, folder: pl.from_arrow(table),
+    "parquet": write_parquet,
+    "csv": write_csv,
+    "folder": write_parts,
+    "glob": write_glob,
+    "list": write_list,
+    "ibis": bind,
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("seed", range(4))
+def test_every_kind_of_source_gives_the_same(source: str, seed: int, tmp_path: Path) -> None:
+    people = draw_people(np.random.default_rng(seed), text=seed % 2 == 0)
+    table = SOURCES[source](people.table, tmp_path)
+    counts = tt.count_groups(table, frame=people.frame_table, **people.arguments)
+    assert as_cells(counts) == count_slowly(people)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_frame_may_be_a_file_and_its_groups_text(seed: int, tmp_path: Path) -> None:
+    people = draw_people(np.random.default_rng(seed))
+    frame = [{GROUP: row[GROUP], **{k: v for k, v in row.items() if k != GROUP}} for row in people.records]
+    people = replace(people, frame=frame)
+    assert people.frame_table is not None
+    path = write_csv(people.frame_table, tmp_path)  # where numbers are text
+    assert as_cells(tt.count_groups(people.table, frame=path, **people.arguments)) == count_slowly(people)
+
+
+def test_any_other_ibis_table_works(tmp_path: Path) -> None:
+    """SQLite has no hash, so there the group's name decides which records are kept."""
+    people = replace(draw_people(np.random.default_rng(5)), max_records=50, person=True)
+    people.table.to_pandas().to_sql("people", sqlite3.connect(tmp_path / "people.db"), index=False)
+    table = ibis.sqlite.connect(tmp_path / "people.db").table("people")
+    counts = tt.count_groups(table, frame=people.frame_table, **people.arguments)
+    assert as_cells(counts) == count_slowly(people)
+    limited = tt.count_groups(table, **{**people.arguments, "max_records": 1, "hierarchy": None})
+    assert limited.total == len({row[GROUP] for row in people.records})

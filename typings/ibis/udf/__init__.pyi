@@ -1,0 +1,1 @@
+from ibis.udf import scalar as scalar
