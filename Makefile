@@ -2,15 +2,19 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint bench accuracy planning clean
+.PHONY: demo test system lint bench accuracy planning people clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
 	$(BIN)/tallytree demo
 
-## All tests.
-test: .venv/installed-dev
-	$(BIN)/pytest -q -n auto
+## All tests. What they need of the system is installed where that can be done (Debian, as root).
+test: .venv/installed-dev system
+	$(BIN)/pytest -q -n auto --dist loadgroup
+
+## PostgreSQL and Java, for the tests.
+system:
+	@scripts/install-system-packages
 
 ## Style and types.
 lint: .venv/installed-dev
@@ -32,6 +36,11 @@ accuracy: .venv/installed-dev
 planning: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
+
+## Measure releases from records of a whole nation, beside DuckDB's bare group-by (SCRATCH: a folder with
+## 10 GB free); writes benchmarks/PEOPLE.md.
+people: .venv/installed-dev
+	$(BIN)/python -m benchmarks.people $(if $(SCRATCH),--scratch "$(SCRATCH)")
 
 clean:
 	rm -rf .venv dist tallytree-demo

@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psycopg
+import pyarrow as pa
 import pytest
+from psycopg import sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,3 +88,17 @@ def find_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def fill(url: str, name: str, table: pa.Table) -> None:
+    """Put a table into the database, under any name."""
+    kinds = [sql.SQL("bigint" if pa.types.is_integer(kind) else "text") for kind in table.schema.types]
+    names = [sql.Identifier(name) for name in table.column_names]
+    columns = sql.SQL(", ").join(sql.SQL("{} {}").format(*pair) for pair in zip(names, kinds, strict=True))
+    with psycopg.connect(url) as connection:
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
+        connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), columns))
+        copy = sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(name))
+        with connection.cursor().copy(copy) as rows:
+            for row in table.to_pylist():
+                rows.write_row(list(row.values()))

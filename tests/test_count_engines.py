@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import psycopg
-import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
-from psycopg import sql
 
 import tallytree as tt
 from tests.people import People, as_cells, count_slowly, draw_people
+from tests.servers import fill
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,20 +22,6 @@ TABLE = 'people"; DROP TABLE people; --'
 
 def draw(seed: int) -> People:
     return draw_people(np.random.default_rng(seed), text=seed % 2 == 0)
-
-
-def fill(url: str, name: str, table: pa.Table) -> None:
-    """Put a table into the database, under any name."""
-    kinds = [sql.SQL("bigint" if pa.types.is_integer(kind) else "text") for kind in table.schema.types]
-    names = [sql.Identifier(name) for name in table.column_names]
-    columns = sql.SQL(", ").join(sql.SQL("{} {}").format(*pair) for pair in zip(names, kinds, strict=True))
-    with psycopg.connect(url) as connection:
-        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(sql.Identifier(name)))
-        connection.execute(sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(name), columns))
-        copy = sql.SQL("COPY {} FROM STDIN").format(sql.Identifier(name))
-        with connection.cursor().copy(copy) as rows:
-            for row in table.to_pylist():
-                rows.write_row(list(row.values()))
 
 
 def count_in_duckdb(people: People) -> Any:

@@ -1,0 +1,119 @@
+"""The page about releases from people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from benchmarks.markdown import write_table
+from benchmarks.people.commands import MEMORY, QUERY, Run
+from benchmarks.people.generator import SEED
+
+MOST_RATIO, MOST_BYTES = 2.0, 8e9
+
+INTRODUCTION = """\
+A Parquet file with a row for each person of an invented nation (person, household, state, county; 3,143
+counties in 51 states), released with `tallytree release` (sizes 1 to 1,000, epsilon 1, the default
+mechanism), and checked with `tallytree verify`, both from the start of their processes to the end. Beside
+it, in the same run and with the same memory ({memory}), what DuckDB needs for the bare group-by, which checks
+nothing:
+
+```sql
+{query}
+```
+
+Each command has a process of its own; they take turns, and the best time of each counts. Rows are in the
+order of counties and households. The file is the same for everyone (seed {seed}). This page is written by
+the run that measured it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on a share of the nation."""
+
+    share: float
+    people: int
+    groups: int
+    bytes: int
+    written: float
+    """Seconds that writing the file took."""
+    runs: Mapping[str, Run]
+
+    @property
+    def ratio(self) -> float:
+        """The release as a multiple of the bare group-by."""
+        return self.runs["release"].seconds / self.runs["bare"].seconds
+
+
+def write_page(measured: Sequence[Measured], machine: Mapping[str, str]) -> str:
+    """The whole page."""
+    facts = {"Date": str(date.today()), **machine, "Command": "`make people`"}
+    parts = [
+        "# From people to a verified release",
+        INTRODUCTION.format(memory=MEMORY, query=QUERY, seed=SEED),
+        write_table(["", ""], [[name, value] for name, value in facts.items()]),
+        "## Times",
+        _write_times(measured),
+        "`count` is the first step alone (`tallytree count`): every bound and every key checked. With "
+        "`--person`, at most one record of each person counts, which takes one more group-by, over all people.",
+        "## Goals",
+        _write_goals(measured),
+        *_write_spark(measured),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _write_times(measured: Sequence[Measured]) -> str:
+    rows = [
+        [
+            f"{case.people:,}",
+            f"{case.groups:,}",
+            f"{case.bytes / 1e9:.2f} GB, {case.written:.0f} s",
+            *(f"{case.runs[name].seconds:.1f} s" for name in ("bare", "count", "persons", "release")),
+            f"{case.ratio:.2f}",
+            f"{case.runs['bare'].peak / 1e9:.1f} GB",
+            f"{case.runs['release'].peak / 1e9:.1f} GB",
+        ]
+        for case in measured
+    ]
+    header = ["people", "groups", "file, written in", "bare group-by", "count", "count --person", "release"]
+    return write_table([*header, "release / bare", "memory: bare", "memory: release"], rows)
+
+
+def _write_goals(measured: Sequence[Measured]) -> str:
+    largest = measured[-1]
+    rows = [
+        [
+            "release at most 2 times the bare group-by",
+            f"{largest.ratio:.2f}",
+            _judge(largest.ratio <= MOST_RATIO),
+        ],
+        [
+            "peak memory at most 8 GB",
+            f"{largest.runs['release'].peak / 1e9:.1f} GB",
+            _judge(largest.runs["release"].peak <= MOST_BYTES),
+        ],
+    ]
+    for small, large in pairwise(measured):
+        times = large.runs["count"].seconds / small.runs["count"].seconds
+        exponent = math.log(times) / math.log(large.people / small.people)
+        what = f"growth of `count` from {small.people:,} to {large.people:,} people (1 is linear)"
+        rows.append([what, f"exponent {exponent:.2f}", _judge(exponent <= 1.1)])
+    return write_table(["goal", "measured", "met"], rows)
+
+
+def _write_spark(measured: Sequence[Measured]) -> list[str]:
+    return [
+        f"## Spark\n\nThe release of {case.people:,} people with `--engine spark` on this one machine: "
+        f"{case.runs['spark'].seconds:.0f} s, where DuckDB takes {case.runs['release'].seconds:.1f} s. Spark "
+        "is for data that one machine cannot hold."
+        for case in measured
+        if "spark" in case.runs
+    ]
+
+
+def _judge(met: bool) -> str:
+    return "yes" if met else "no"

@@ -1,0 +1,117 @@
+"""One person more or less changes no answer by more than the plan says, through the whole of the counting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tallytree as tt
+
+HOUSEHOLDS = [(number, f"state {number % 2}", f"county {number % 3}") for number in range(6)]
+FRAME = pa.table(
+    dict(zip(["household", "state", "county"], map(list, zip(*HOUSEHOLDS, strict=True)), strict=True))
+)
+
+Record = tuple[int, int, int]
+"""Person, household, quantity."""
+
+records = st.lists(
+    st.tuples(st.integers(0, 4), st.integers(0, len(HOUSEHOLDS) - 1), st.integers(-1, 5)),
+    min_size=1,
+    max_size=16,
+)
+bounds = st.integers(1, 3)
+
+
+def count(
+    found: list[Record], m: int, z: int, sizes: tuple[int, int], frame: pa.Table | None
+) -> tt.GroupCounts:
+    table = pa.table(
+        {
+            "person": pa.array([person for person, _, _ in found], pa.int64()),
+            "household": pa.array([household for _, household, _ in found], pa.int64()),
+            "quantity": pa.array([quantity for _, _, quantity in found], pa.int64()),
+            "state": pa.array([HOUSEHOLDS[household][1] for _, household, _ in found], pa.string()),
+            "county": pa.array([HOUSEHOLDS[household][2] for _, household, _ in found], pa.string()),
+        }
+    )
+    return tt.count_groups(
+        table, group="household", regions=["state", "county"], sizes=sizes, person="person",
+        quantity="quantity", max_records=m, max_quantity=z, frame=frame, hierarchy=HIERARCHY,
+    )  # fmt: skip
+
+
+HIERARCHY = tt.Hierarchy.from_paths(
+    ["all", "state", "county"], dict.fromkeys(("all", state, county) for _, state, county in HOUSEHOLDS)
+)
+
+
+def find_excess(one: tt.GroupCounts, other: tt.GroupCounts, plan: Any) -> list[int]:
+    """By how much the answers at each level are further apart than the plan says."""
+    apart = [
+        int(np.abs(here - there).sum())
+        for here, there in zip(plan.answers(one), plan.answers(other), strict=True)
+    ]
+    return [distance - int(level.sensitivity) for distance, level in zip(apart, plan.levels, strict=True)]
+
+
+def make_plans(m: int, z: int, sizes: tuple[int, int]) -> list[Any]:
+    bound = tt.Bounds(max_records=m, max_quantity=z)
+    return [
+        tt.mechanism(name).plan(HIERARCHY, sizes=sizes, epsilon="1", bounds=bound)
+        for name in tt.list_mechanisms()
+    ]
+
+
+@settings(max_examples=60)
+@given(found=records, m=bounds, z=bounds, low=st.integers(0, 1), high=st.integers(1, 9), framed=st.booleans())
+def test_a_person_changes_the_answers_by_the_sensitivity_at_most(
+    found: list[Record], m: int, z: int, low: int, high: int, framed: bool
+) -> None:
+    sizes, frame = (low, high), FRAME if framed else None
+    person = found[0][0]
+    without = [record for record in found if record[0] != person]
+    if not framed:  # the list of groups is public, so it must be the same
+        assume({record[1] for record in without} == {record[1] for record in found})
+    one, other = (count(rows, m, z, sizes, frame) for rows in (found, without))
+    for plan in make_plans(m, z, sizes):
+        assert max(find_excess(one, other, plan)) <= 0
+
+
+BUSY = [(0, household, 3) for household in range(4)]
+OTHERS = [(1, household, 1) for household in range(6)]
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+@pytest.mark.parametrize("z", [1, 2, 3])
+def test_the_sensitivity_is_reached(m: int, z: int) -> None:
+    plans = [plan for plan in make_plans(m, z, (0, 9)) if plan.levels[0].query in ("sizes", "cumulative")]
+    one, other = (count(rows, m, z, (0, 9), FRAME) for rows in ([*BUSY, *OTHERS], OTHERS))
+    for plan in plans:
+        assert max(find_excess(one, other, plan)) == 0
+
+
+def test_without_the_bounds_the_check_would_fail() -> None:
+    """The control: the same people, counted with wider bounds than the plan is made for."""
+    wide = [count(rows, 3, 3, (0, 9), FRAME).leaf for rows in ([*BUSY, *OTHERS], OTHERS)]
+    for m, z in ((1, 3), (3, 1)):
+        claimed = tt.Bounds(max_records=m, max_quantity=z)
+        one, other = (tt.GroupCounts(HIERARCHY, (0, 9), leaf, bounds=claimed) for leaf in wide)
+        plans = [plan for plan in make_plans(m, z, (0, 9)) if z == 3 or plan.levels[0].query == "cumulative"]
+        assert plans
+        assert all(max(find_excess(one, other, plan)) > 0 for plan in plans)
+
+
+def test_a_limit_per_group_would_not_do() -> None:
+    """A group of a person with too many records is listed all the same, and so the total does not move."""
+    alone = [(0, 5, 1), *((0, household, 1) for household in range(5))]
+    base = [(1, household, 1) for household in range(6)]
+    assert count([*base, *alone], 1, 1, (1, 9), None).total == count(base, 1, 1, (1, 9), None).total
+    only = count([(0, household, 1) for household in range(4)], 1, 1, (0, 9), None)
+    assert only.total == 4
+    assert only.array(0)[0, :2].tolist() == [3, 1]

@@ -1,0 +1,131 @@
+"""Every example of the documentation runs as it is written, on small files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import tallytree as tt
+from tests import test_datasets_census as census
+from tests import test_datasets_taxi as taxi
+from tests.servers import fill
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "your-data.md"
+URL = "postgresql://analyst@db.example.org/census"
+
+PEOPLE = pa.table(
+    {
+        "person": [81, 82, 83, 84],
+        "household": [17, 17, 18, 19],
+        "state": ["GA", "GA", "NY", "NY"],
+        "county": ["Fulton", "Fulton", "Kings", "Queens"],
+        "age": [40, 12, 33, 70],
+    }
+)
+HOUSEHOLDS = pa.table(
+    {
+        "household": [17, 18, 19, 20],
+        "state": ["GA", "NY", "NY", "NY"],
+        "county": ["Fulton", "Kings", "Queens", "Kings"],
+    }
+)
+
+
+def find_blocks(section: str) -> list[tuple[str, str]]:
+    """The examples of a section: language and code."""
+    text = PAGE.read_text(encoding="utf-8")
+    (found,) = re.findall(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```(python|sh)\n(.*?)^```$", found, re.MULTILINE | re.DOTALL)
+
+
+def run(section: str, replace: Callable[[str], str] = lambda text: text) -> dict[str, Any]:
+    """Run the examples of a section, here; what Python leaves behind."""
+    names: dict[str, Any] = {"tt": tt}
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    blocks = find_blocks(section)
+    assert blocks
+    for language, code in blocks:
+        if language == "python":
+            exec(compile(replace(code), section, "exec"), names)
+        else:
+            done = subprocess.run(
+                ["bash", "-ec", replace(code)], env=environment, capture_output=True, text=True
+            )
+            assert done.returncode == 0, done.stderr
+    return names
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files that the examples name, in the folder where they run."""
+    monkeypatch.chdir(tmp_path)
+    pa_parquet.write_table(PEOPLE, "people.parquet")
+    Path("people").mkdir()
+    for place in range(2):
+        pa_parquet.write_table(PEOPLE.slice(2 * place, 2), f"people/{place}.parquet")
+    Path("scratch").mkdir()
+    pa_csv.write_csv(HOUSEHOLDS, "households.csv")
+    pa_csv.write_csv(HOUSEHOLDS.select(["state", "county"]), "regions.csv")
+    pa_csv.write_csv(pa.table({"firm": [1, 2, 3], "state": ["GA", "GA", "NY"]}), "firms.csv")
+    jobs = {"worker": [1, 1, 1, 2], "firm": [1, 2, 3, 3], "hours": [10, 20, 30, 99]}
+    states = pa.array(["GA", "GA", "NY", "NY"])
+    pa_parquet.write_table(pa.table(jobs).append_column("state", states), "jobs.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "Files",
+        "pandas, Polars, Arrow",
+        "Anything else: Ibis",
+        "What a person may contribute",
+        "What must be public",
+        "In two steps",
+    ],
+)
+def test_the_examples_run(section: str, folder: Path) -> None:
+    names = run(section)
+    if "counts" in names:
+        assert isinstance(names["counts"], tt.GroupCounts)
+    for release in folder.glob("release*"):
+        assert tt.load(release).verify().passed
+
+
+@pytest.mark.xdist_group("postgres")
+def test_the_examples_for_postgresql_run(folder: Path, postgres: str) -> None:
+    fill(postgres, "people", PEOPLE)
+    fill(postgres, "households", HOUSEHOLDS)
+    counts = run("PostgreSQL", lambda code: code.replace(URL, postgres))["counts"]
+    assert counts.total == 4
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_examples_for_spark_run(folder: Path, spark: SparkSession) -> None:
+    # The driver does not follow us into the folder.
+    names = run("Spark", lambda code: code.replace("people.parquet", str(folder / "people.parquet")))
+    assert names["counts"].total == 3
+
+
+def test_the_examples_for_public_files_run(folder: Path) -> None:
+    census.write_csv(folder / "DECENNIALDHC2020.H9-Data.csv", census.make_data_csv("H9_{:03}N"))
+    taxi.write_lookup(folder / "taxi_zone_lookup.csv")
+    taxi.write_parquet(folder / "fhvhv_tripdata_2024-01.parquet", taxi.make_high_volume(taxi.invent_trips()))
+    taxi.write_2013(folder / "trip_data_1.csv", taxi.invent_rides())
+    taxi.write_map(folder / "taxi_zones.geojson", taxi.make_map())
+    names = run("Public files")
+    assert all(names[name].total > 0 for name in ("census", "bases", "taxis"))
