@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system lint bench accuracy planning people clean
+.PHONY: demo test system lint bench accuracy planning noise people clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -36,6 +36,10 @@ accuracy: .venv/installed-dev
 planning: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
+
+## Measure the exact samplers of noise side by side; writes benchmarks/NOISE.md.
+noise: .venv/installed-dev
+	$(BIN)/python -m benchmarks.noise
 
 ## Measure releases from records of a whole nation, beside DuckDB's bare group-by (SCRATCH: a folder with
 ## 10 GB free); writes benchmarks/PEOPLE.md.

@@ -15,7 +15,7 @@ from tallytree.limits import MAX_MEASURED
 from tallytree.measurement import _add_and_clamp, measure
 from tallytree.privacy.budget import parse_exact, split_budget
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
-from tallytree.privacy.noise import ExactNoise, SeededNoise, round_scale_up
+from tallytree.privacy.noise import OpenDPNoise, SeededNoise, round_scale_up
 from tallytree.privacy.plan import make_plan
 from tallytree.privacy.queries import QUERIES
 from tests.instances import random_hierarchy
@@ -154,7 +154,7 @@ def test_only_public_totals_are_measured_without_noise() -> None:
     hierarchy = tt.Hierarchy.from_paths(["a", "b", "c"], [("r", str(i % 5), str(i)) for i in range(40)])
     counts = tt.GroupCounts(hierarchy, (1, 30), rng.integers(0, 9, (40, 30)))
     plan = make_plan(QUERIES["cumulative"], hierarchy, sizes=counts.sizes, epsilon="1/50", public_totals="b")
-    noisy = measure(plan, counts, noise=ExactNoise())
+    noisy = measure(plan, counts, noise=OpenDPNoise())
     for level, (found, true) in enumerate(zip(noisy.values, plan.answers(counts), strict=True)):
         exact = found == true
         assert exact[:, -1].all() == (level < 2)

@@ -58,7 +58,7 @@ def write_page(measured: Sequence[Measured], machine: Mapping[str, str]) -> str:
         "## Times",
         _write_times(measured),
         "`count` is the first step alone (`tallytree count`): every bound and every key checked. With "
-        "`--person`, at most one record of each person counts, which takes one more group-by, over all people.",
+        "`--person`, at most one record of each person counts: one more group-by, over all people.",
         "## Goals",
         _write_goals(measured),
         *_write_spark(measured),

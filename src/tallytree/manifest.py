@@ -20,6 +20,8 @@ from tallytree.sizes import check_sizes
 from tallytree.statement import describe_protection, list_public_facts
 
 FORMAT = "tallytree-release-1"
+PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opendp", "pyarrow")
+"""Those that a release may depend on."""
 
 Manifest = dict[str, Any]
 
@@ -41,7 +43,7 @@ def write_manifest(
         "created": created,
         "software": {
             "tallytree": __version__,
-            **{name: version(name) for name in ("numpy", "numba", "opendp", "pyarrow")},
+            **{name: version(name) for name in PACKAGES},
         },
         "privacy": {
             "statement": describe_protection(plan, has_frame=has_frame),

@@ -69,25 +69,42 @@ def read_regions(table: pa.Table, levels: Sequence[str], sizes: Sizes) -> Hierar
 
 def read_values(table: pa.Table, hierarchy: Hierarchy, sizes: Sizes, *, value: str) -> list[Ints]:
     """The inverse of :func:`tabulate`: arrays for each level; cells without a row are zero."""
-    levels = np.array(table["level"].to_pylist(), dtype=object)
+    row_level = _find_levels(table, hierarchy.levels)
     size = table["size"].to_numpy() - sizes[0]
     values = table[value].to_numpy()
     cells = count_sizes(sizes)
     if ((size < 0) | (size >= cells)).any():
         raise FolderError(f"A row has a size that is not from {sizes[0]} to {sizes[1]}.")
     arrays = []
-    for index, name in enumerate(hierarchy.levels):
-        rows = np.flatnonzero(levels == name)
-        here = table.take(rows)
+    for index in range(len(hierarchy.levels)):
+        rows = np.flatnonzero(row_level == index)
+        here = _pick(table, rows)
         if any(here[below].null_count < len(rows) for below in hierarchy.levels[index + 1 :]):
             raise FolderError("A row names a region below its own level.")
         place = _find_regions(here, hierarchy, index)
         array = np.zeros((len(hierarchy.regions(index)), cells), dtype=np.int64)
         np.add.at(array, (place, size[rows]), values[rows])
         arrays.append(array)
-    if sum(int((levels == name).sum()) for name in hierarchy.levels) < len(levels):
-        raise FolderError("A row names a level that there is not.")
     return arrays
+
+
+def _find_levels(table: pa.Table, levels: Sequence[str]) -> Ints:
+    """The level of each row, by its place."""
+    column = table["level"].combine_chunks().dictionary_encode()
+    places = {name: place for place, name in enumerate(levels)}
+    try:
+        known: Ints = np.array([places[str(name)] for name in column.dictionary.to_pylist()], dtype=np.int64)
+    except KeyError:
+        raise FolderError("A row names a level that there is not.") from None
+    found: Ints = known[column.indices.to_numpy()]
+    return found
+
+
+def _pick(table: pa.Table, rows: Ints) -> pa.Table:
+    """These rows; in a table as it was written they stand together, and need not be copied."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
+        return table.slice(int(rows[0]), len(rows))
+    return table.take(rows)
 
 
 def _find_regions(table: pa.Table, hierarchy: Hierarchy, level: int) -> Ints:

@@ -1,6 +1,6 @@
 """Two-sided geometric noise (discrete Laplace): P(X = k) is proportional to exp(-|k| / scale).
 
-Two kinds that are kept apart by their types: :class:`ExactNoise` is exact and unpredictable, and the
+Two kinds that are kept apart by their types: an :class:`ExactNoise` is exact and unpredictable, and the
 only one that can be in a release. :class:`SeededNoise` can be repeated, and so removed by anyone who
 knows the seed: it is for research on data that is not sensitive.
 """
@@ -8,6 +8,7 @@ knows the seed: it is for research on data that is not sensitive.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from fractions import Fraction
@@ -23,8 +24,8 @@ Ints = npt.NDArray[np.int64]
 Advance = Callable[[int], None]
 """Told how many more draws are done."""
 
-CHUNK = 20_000
-"""Draws per piece of work: about a tenth of a second."""
+Fill = Callable[[Ints], None]
+"""Fills an array with independent draws."""
 
 
 class Noise(Protocol):
@@ -35,28 +36,32 @@ class Noise(Protocol):
         ...
 
 
-class ExactNoise:
-    """OpenDP's discrete Laplace: exact rational arithmetic on the operating system's randomness."""
+class ExactNoise(ABC):
+    """Noise of exactly the distribution that it claims, which nobody can foresee or repeat."""
 
-    description = (
-        "discrete Laplace of OpenDP: exact sampler on the operating system's randomness, the scale "
-        "rounded up to the next 64-bit float"
-    )
+    description: str
+    """How it is drawn, for the manifest."""
+
+    chunk: int
+    """Draws per piece of work: well below a second, so that an interruption need not wait."""
+
+    @abstractmethod
+    def prepare(self, scale: Fraction) -> Fill:
+        """A function that fills an array with draws, and may be called by several threads at once."""
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """``count`` draws, in chunks over all processors (OpenDP releases the interpreter lock)."""
-        sample = _opendp_sampler(scale)
+        """``count`` draws, in chunks over all processors."""
+        fill = self.prepare(scale)
         out = np.empty(count, dtype=np.int64)
-        starts = range(0, count, CHUNK)
 
-        def fill(start: int) -> int:
-            stop = min(start + CHUNK, count)
-            out[start:stop] = sample([0] * (stop - start))
-            return stop - start
+        def work(part: Ints) -> int:
+            fill(part)
+            return len(part)
 
         with ThreadPoolExecutor(count_processors()) as pool:
-            jobs = [pool.submit(fill, start) for start in starts]
             try:
+                starts = range(0, count, self.chunk)
+                jobs = [pool.submit(work, out[start : start + self.chunk]) for start in starts]
                 for job in as_completed(jobs):
                     advance(job.result())
             except BaseException:
@@ -64,6 +69,25 @@ class ExactNoise:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         return out
+
+
+class OpenDPNoise(ExactNoise):
+    """OpenDP's discrete Laplace: exact rational arithmetic on the operating system's randomness."""
+
+    description = (
+        "discrete Laplace of OpenDP: exact sampler on the operating system's randomness, the scale "
+        "rounded up to the next 64-bit float"
+    )
+    chunk = 20_000
+
+    def prepare(self, scale: Fraction) -> Fill:
+        """OpenDP's sampler, which releases the interpreter lock."""
+        sample = _opendp_sampler(scale)
+
+        def fill(out: Ints) -> None:
+            out[:] = sample([0] * len(out))
+
+        return fill
 
 
 def round_scale_up(scale: Fraction) -> float:
