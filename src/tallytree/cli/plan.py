@@ -45,7 +45,8 @@ def plan(
     data: Annotated[
         str,
         typer.Option(
-            help="The table to release; its name goes into the file, it is not opened.", metavar="FILE"
+            help="What to release, counts or people; the name goes into the file, it is not opened.",
+            metavar="FILE",
         ),
     ] = "counts.parquet",
     out: Annotated[
@@ -141,7 +142,8 @@ def _write_files(
         "out": "release",
         "regions": list(levels[1:]),
         "sizes": list(public.sizes),
-        **columns,
+        # Records of people have no such columns, so what need not be said is left out.
+        **{name: column for name, column in columns.items() if column != name},
         "root": public.hierarchy.regions(0)[0][0],
         "root_level": levels[0],
     }
