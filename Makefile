@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system lint bench accuracy planning noise people clean
+.PHONY: demo test system fuzz lint bench accuracy planning noise people clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -15,6 +15,11 @@ test: .venv/installed-dev system
 ## PostgreSQL and Java, for the tests.
 system:
 	@scripts/install-system-packages
+
+## Damage every kind of file that is read, ten thousand times each, guided by coverage.
+fuzz: .venv/installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt atheris
+	$(BIN)/python -m tests.fuzzing
 
 ## Style and types.
 lint: .venv/installed-dev
