@@ -7,6 +7,7 @@ on trust, so that a release from it claims neither more nor less than one straig
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ import pyarrow.parquet as pa_parquet
 
 from tallytree.counts import GroupCounts
 from tallytree.errors import CountsError, SpecError, show
-from tallytree.folders import new_private_file
 from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes, check_sizes
 
@@ -51,8 +51,8 @@ class Origin:
         return self.sizes, self.bounds
 
 
-def check_count_file(path: Path) -> None:
-    """Refuse a name under which counts cannot be written."""
+def check_count_file(path: Path, regions: Sequence[str]) -> None:
+    """Refuse a name under which counts cannot be written, and regions called like other columns."""
     name = path.name.lower()
     if not name.endswith((".parquet", ".csv")):
         raise SpecError(f"{show(path, most=150)} must end in .parquet or .csv.")
@@ -60,17 +60,18 @@ def check_count_file(path: Path) -> None:
         raise SpecError(
             "A CSV file cannot say inside that it is sensitive: its name must hold the word 'sensitive'."
         )
+    for column in ("size", "groups"):
+        if column in regions:
+            raise SpecError(f"A region column may not be called {column!r}: the file has another such.")
 
 
-def save_counts(counts: GroupCounts, path: Path) -> None:
-    """Write the counts of the leaf regions, for nobody else to read; a region without groups has one row."""
-    check_count_file(path)
+def write_counts(counts: GroupCounts, file: Path, *, as_csv: bool) -> None:
+    """Write the counts of the leaf regions; a region without groups has one row."""
     table = _tabulate(counts)
-    with new_private_file(path) as file:
-        if path.name.lower().endswith(".csv"):
-            pa_csv.write_csv(table, file)
-        else:
-            pa_parquet.write_table(table.replace_schema_metadata({KEY: _describe(counts)}), file)
+    if as_csv:
+        pa_csv.write_csv(table, file)
+    else:
+        pa_parquet.write_table(table.replace_schema_metadata({KEY: _describe(counts)}), file)
 
 
 def read_origin(table: pa.Table) -> Origin | None:
@@ -80,11 +81,16 @@ def read_origin(table: pa.Table) -> Origin | None:
         return None
     try:
         facts: dict[str, Any] = json.loads(text)
+        assumed, has_frame = facts["assumed"], facts["has_frame"]
+        if not isinstance(assumed, list) or not all(isinstance(note, str) for note in assumed):
+            raise TypeError
+        if not isinstance(has_frame, bool):
+            raise TypeError
         return Origin(
             check_sizes(facts["sizes"]),
             Bounds(max_records=facts["max_records"], max_quantity=facts["max_quantity"]),
-            tuple(map(str, facts["assumed"])),
-            facts["has_frame"],
+            tuple(assumed),
+            has_frame,
         )
     except (KeyError, TypeError, ValueError, RecursionError):
         raise CountsError("The table's own account of how it was counted is damaged.") from None

@@ -1,6 +1,7 @@
 """Reading tables: anything that speaks Arrow, or a path to a CSV or Parquet file."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,26 @@ Table = Any
 CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_ENDINGS = (".parquet", ".pq")
 
+NOT_A_FILE = "An address was given where only the path of a file can be read."
+"""All that is said of it: an address may hold a password."""
 
-def read_columns(source: Table, names: Sequence[str], *, text: Sequence[str]) -> pa.Table:
-    """The columns ``names`` of ``source``; those in ``text`` are read as text ("01" stays "01")."""
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of the two slashes, a path keeps one
+
+
+def looks_like_address(path: str | os.PathLike[str]) -> bool:
+    """Whether a path begins like ``https://`` or ``postgresql://``."""
+    return bool(_SCHEME.match(os.fsdecode(path)))
+
+
+def read_columns(
+    source: Table, names: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
+) -> pa.Table:
+    """The columns ``names`` of ``source``, and those of ``also`` that it has.
+
+    Those in ``text`` are read as text from CSV files ("01" stays "01").
+    """
     if isinstance(source, (str, os.PathLike)):
-        return _read_file(Path(source), names, text)
+        return _read_file(Path(source), names, text, also)
     try:
         table = pa.table(source)
     except (TypeError, ValueError, OverflowError, pa.ArrowException):
@@ -30,19 +46,22 @@ def read_columns(source: Table, names: Sequence[str], *, text: Sequence[str]) ->
             f"A {type(source).__name__} cannot be read as a table: give a pandas, Polars or Arrow table "
             "whose columns have one type each, or the path of a CSV or Parquet file."
         ) from None
-    return _select(table, names)
+    return table.select(_choose(table.column_names, names, also))
 
 
-def _read_file(path: Path, names: Sequence[str], text: Sequence[str]) -> pa.Table:
+def _read_file(path: Path, names: Sequence[str], text: Sequence[str], also: Sequence[str]) -> pa.Table:
     shown = show(path, most=150)
     try:
+        if looks_like_address(path) and not path.exists():
+            raise CountsError(NOT_A_FILE)
         if path.is_dir():
             raise CountsError(f"{shown} is a folder; give the path of a CSV or Parquet file.")
         if path.name.lower().endswith(CSV_ENDINGS):
-            return _select(_read_csv(path, text), names)
+            table = _read_csv(path, text)
+            return table.select(_choose(table.column_names, names, also))
         if path.suffix.lower() in PARQUET_ENDINGS:
             found = pa_parquet.read_schema(path).names
-            return pa_parquet.read_table(path, columns=check_columns(found, names))
+            return pa_parquet.read_table(path, columns=_choose(found, names, also))
     except FileNotFoundError:
         raise CountsError(f"There is no file {shown}.") from None
     except PermissionError:
@@ -72,8 +91,8 @@ def _read_csv(path: Path, text: Sequence[str]) -> pa.Table:
     )
 
 
-def _select(table: pa.Table, names: Sequence[str]) -> pa.Table:
-    return table.select(check_columns(table.column_names, names))
+def _choose(found: Sequence[str], names: Sequence[str], also: Sequence[str]) -> list[str]:
+    return check_columns(found, [*names, *(name for name in also if name in found and name not in names)])
 
 
 def check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:

@@ -66,15 +66,17 @@ def count(
     places. The file is for its owner alone to read, and remembers which bounds were enforced.
     """
     given = locals()
-    from tallytree.count_files import WARNING, check_count_file, save_counts
+    from tallytree.count_files import WARNING, check_count_file, write_counts
+    from tallytree.folders import new_private_file
     from tallytree.specs import CountSpec
 
     settings = CountSpec.from_values(gather(given, spec))
     path = Path(settings.out)
-    check_count_file(path)
-    with show_progress(quiet=as_json) as progress:
+    check_count_file(path, settings.regions)
+    # The file is made first: a place that cannot be written to is found out before any work is done.
+    with new_private_file(path) as file, show_progress(quiet=as_json) as progress:
         counts = settings.count(progress)
-    save_counts(counts, path)
+        write_counts(counts, file, as_csv=path.name.lower().endswith(".csv"))
     low, high = counts.sizes
     leaves = len(counts.hierarchy.leaves)
     if as_json:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 
 from tallytree.engines.files import Files
-from tallytree.engines.session import Session
+from tallytree.engines.headers import Header, read_headers, stack
+from tallytree.engines.session import Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
-from tallytree.errors import CountsError, EngineError
+from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.processors import count_processors
 from tallytree.progress import Progress
 
@@ -28,29 +31,49 @@ POLL = 0.1
 class DuckDBSession(Session):
     """Runs queries in another thread, so that this one can show progress and hear of interruptions."""
 
-    def read_files(self, files: Files, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+    def read_files(
+        self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
+    ) -> Opened:
         """The files as DuckDB reads them; every column of a CSV file is text ("01" stays "01")."""
-        paths = [_escape(path) for path in files.paths]
         try:
             if files.kind == "parquet":
-                return self.backend.read_parquet(
-                    paths,
-                    union_by_name=len(paths) > 1,
-                    hive_partitioning=len(paths) > 1,
-                    hive_types_autocast=False,
-                )
-            return self.backend.read_csv(
-                paths,
-                header=True,
-                all_varchar=True,
-                delim=files.delimiter,
-                quote='"',
-                escape='"',
-                nullstr="",
-                union_by_name=len(paths) > 1,
-            )
+                return self._read_parquet(files, columns)
+            return stack([self._read_csv(*part, files) for part in read_headers(files)], columns, also)
+        except InputError:
+            raise
         except Exception as error:
             raise self.explain(error) from None
+
+    def _read_parquet(self, files: Files, columns: Sequence[str]) -> Opened:
+        _check_folders(files, columns)
+        several = len(files.paths) > 1
+        table = self.backend.read_parquet(
+            [_escape(path) for path in files.paths],
+            union_by_name=several,
+            hive_partitioning=files.base is not None,
+            hive_types_autocast=False,
+        )
+        if not _may_be_renamed(table.columns):
+            return Opened(table, table.columns)
+        if several:
+            raise CountsError("The files have columns whose names differ only in case: give one file.")
+        own = pa_parquet.read_schema(files.paths[0]).names
+        return Opened(table, (*own, *table.columns[len(own) :]))
+
+    def _read_csv(self, header: Header, paths: list[str], files: Files) -> Opened:
+        # Nothing is guessed: a guess may take the first lines, or all that begin with "#", for no data.
+        table = self.backend.read_csv(
+            [_escape(path) for path in paths],
+            auto_detect=False,
+            columns={f"column_{place}": "VARCHAR" for place in range(len(header.names))},
+            header=True,
+            delim=files.delimiter,
+            quote='"',
+            escape='"',
+            nullstr="",
+            **({"new_line": header.end.replace("\r", "\\r").replace("\n", "\\n")} if header.end else {}),
+        )
+        return Opened(table, header.names)
 
     def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
         """The result of a query, with its progress in percent."""
@@ -82,8 +105,11 @@ class DuckDBSession(Session):
                 "DuckDB ran out of memory, or of space to spill to: raise the memory limit, or give a spill "
                 "folder on a larger disk."
             )
-        if isinstance(error, (duckdb.InvalidInputException, duckdb.ConversionException)):
-            return CountsError("The files cannot be read as a table: are they damaged, or not UTF-8 text?")
+        damaged = duckdb.InvalidInputException, duckdb.ConversionException
+        if isinstance(error, damaged) or type(error) is duckdb.Error:  # the latter for Parquet files
+            return CountsError(
+                "The files cannot be read as a table: are they damaged, not UTF-8, or with mixed line ends?"
+            )
         if isinstance(error, duckdb.IOException):
             return EngineError("DuckDB cannot read the files, or has no space left to spill to.")
         return super().explain(error)
@@ -93,9 +119,9 @@ class DuckDBSession(Session):
         return min(max(int(self.backend.con.query_progress()), 0), 99)
 
     def _interrupt(self, job: Future[pa.Table]) -> None:
-        self.backend.con.interrupt()
-        with suppress(Exception):
-            job.result()
+        # Again and again: what is not running yet does not hear it.
+        while wait([job], POLL).not_done:
+            self.backend.con.interrupt()
 
 
 @contextmanager
@@ -117,6 +143,24 @@ def open_duckdb(engine: Engine) -> Iterator[DuckDBSession]:
             yield DuckDBSession(backend)
         finally:
             backend.disconnect()
+
+
+def _check_folders(files: Files, columns: Sequence[str]) -> None:
+    """Refuse a folder such as ``state=GA`` above those that the user means: for DuckDB it is a column too."""
+    if files.base is None:
+        return
+    wanted = {name.lower() for name in columns}
+    for part in Path(files.base).parts:
+        name, equals, _ = part.partition("=")
+        if equals and name.lower() in wanted:
+            raise EngineError(f"The folder {show(part)}, which the files are in, is called like a column.")
+
+
+def _may_be_renamed(names: Sequence[str]) -> bool:
+    """Whether DuckDB may have changed the name of a column that differs from another only in case."""
+    known = {name.lower() for name in names}
+    endings = (re.fullmatch(r"(.*)_[0-9]+", name.lower(), re.DOTALL) for name in names)
+    return any(found is not None and found[1] in known for found in endings)
 
 
 def _escape(path: str) -> str:

@@ -7,10 +7,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NoReturn
 
 from tallytree.errors import EngineError, describe, show
-from tallytree.tables import CSV_ENDINGS, PARQUET_ENDINGS
+from tallytree.tables import CSV_ENDINGS, NOT_A_FILE, PARQUET_ENDINGS, looks_like_address
 
 MOST_FILES = 100_000
 
@@ -23,6 +23,19 @@ class Files:
     paths: tuple[str, ...]
     """Absolute; these very files, whatever characters their names hold."""
     delimiter: str = ","
+    base: str | None = None
+    """The folder below which the names of folders, such as ``state=GA``, are columns; None if none are."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A file, and the folder that the user named to find it."""
+
+    path: str
+    base: Path
+
+    def is_partition(self) -> bool:
+        return any("=" in part for part in Path(self.path).relative_to(self.base).parent.parts)
 
 
 def is_file_source(source: object) -> bool:
@@ -40,25 +53,37 @@ def has_file_ending(name: str) -> bool:
 def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Files:
     """The files that ``source`` stands for, all CSV or all Parquet."""
     parts = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    paths = list(dict.fromkeys(path for part in parts for path in _expand(os.fsdecode(part))))
-    if len(paths) > MOST_FILES:
+    every = [file for part in parts for file in _expand(os.fsdecode(part))]
+    # A file counts once, by whatever names it is given.
+    found = list({os.path.realpath(file.path): file for file in reversed(every)}.values())[::-1]
+    if len(found) > MOST_FILES:
         raise EngineError(f"There are more than {MOST_FILES} files.")
-    kinds = {_find_kind(path) for path in paths}
+    kinds = {_find_kind(file.path) for file in found}
     if len(kinds) > 1:
         raise EngineError("The files are not all of one kind: give CSV files or Parquet files, not both.")
     kind, delimiter = kinds.pop()
-    return Files("csv" if kind == "csv" else "parquet", tuple(paths), delimiter)
+    paths = tuple(file.path for file in found)
+    return Files("csv" if kind == "csv" else "parquet", paths, delimiter, _find_base(found))
 
 
-def _expand(text: str) -> list[str]:
+def _find_base(found: Sequence[_Found]) -> str | None:
+    if not any(file.is_partition() for file in found):
+        return None
+    bases = {file.base for file in found}
+    if len(bases) > 1:
+        raise EngineError("Files in folders such as state=GA must be given as one folder or one pattern.")
+    return str(bases.pop())
+
+
+def _expand(text: str, base: Path | None = None) -> list[_Found]:
     shown = show(text, most=150)
     try:
         path = Path(text)
-        if path.is_dir():
-            return _list_folder(path)
-        if path.exists():  # whatever its name: a file may be called "a*.csv"
+        if text and path.is_dir():
+            return _list_folder(path, base)
+        if text and path.exists():  # whatever its name: a file may be called "a*.csv"
             _check_readable(path)
-            return [str(path.absolute())]
+            return [_Found(str(path.absolute()), base or path.absolute().parent)]
         found = _match(text) if glob.has_magic(text) else []
     except EngineError:
         raise
@@ -66,33 +91,69 @@ def _expand(text: str) -> list[str]:
         why = describe(error) if isinstance(error, OSError) else "no file can have such a name"
         raise EngineError(f"{shown} cannot be read: {why}.") from None
     if not found:
-        raise EngineError(f"There is no file {shown}.")
-    return [path for name in found for path in _expand(name)]
+        raise EngineError(NOT_A_FILE if looks_like_address(text) else f"There is no file {shown}.")
+    start = (base or Path(*_find_start(text))).absolute()
+    return [file for name in found for file in _expand(name, start)]
 
 
 def _match(pattern: str) -> list[str]:
-    """What a glob matches, in order; ``**`` stands for any depth."""
+    """What a glob matches, in order; ``**`` stands for any depth, and nothing for what is hidden."""
     start = Path(pattern).anchor
     rest = str(Path(pattern).relative_to(start)) if start else pattern
-    return sorted(map(str, Path(start).glob(rest)))
-
-
-def _list_folder(folder: Path) -> list[str]:
-    """A folder stands for its Parquet files, at any depth, as Spark and others write them."""
-    found = sorted(
-        str(path.absolute())
-        for path in folder.rglob("*")
-        if path.suffix.lower() in PARQUET_ENDINGS and not path.name.startswith(("_", ".")) and path.is_file()
+    known = len(_find_start(pattern))
+    hidden = any(part.startswith(".") for part in Path(pattern).parts[known:])
+    return sorted(
+        str(path)
+        for path in Path(start).glob(rest)
+        if hidden or not any(part.startswith(".") for part in path.parts[known:])
     )
+
+
+def _find_start(pattern: str) -> tuple[str, ...]:
+    """The folders of a glob that are named outright."""
+    parts = Path(pattern).parts
+    return next(parts[:place] for place, part in enumerate(parts) if glob.has_magic(part))
+
+
+def _list_folder(folder: Path, base: Path | None) -> list[_Found]:
+    """A folder stands for its Parquet files, at any depth, as Spark and others write them."""
+    found = []
+    for name, folders, files in os.walk(folder, onerror=_raise):
+        # What others have begun to write, and their logs, are hidden: a folder's name may begin with _ only
+        # if it is a column's.
+        folders[:] = [below for below in folders if not is_hidden(below)]
+        found += [
+            Path(name, file).absolute()
+            for file in files
+            if Path(file).suffix.lower() in PARQUET_ENDINGS and not is_hidden(file)
+        ]
     if not found:
         raise EngineError(f"The folder {show(folder, most=150)} has no Parquet files.")
-    return found
+    for path in found:
+        _check_readable(path)
+    return [_Found(str(path), base or folder.absolute()) for path in sorted(found)]
+
+
+def is_hidden(name: str) -> bool:
+    """Whether Spark and its like pass over files and folders of this name."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error  # rather than leave out what cannot be listed
 
 
 def _check_readable(path: Path) -> None:
-    with path.open("rb") as file:
-        if not file.read(1):
-            raise EngineError(f"The file {show(path, most=150)} is empty.")
+    shown = show(path, most=150)
+    if not path.is_file():
+        raise EngineError(f"{shown} is not a file.")
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        raise EngineError(f"{shown} cannot be read: {describe(error)}.") from None
+    if empty:
+        raise EngineError(f"The file {shown} is empty.")
 
 
 def _find_kind(path: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tallytree.engines.files import has_file_ending
-from tallytree.engines.session import Session
+from tallytree.engines.session import Opened, Session
 from tallytree.errors import EngineError, name_choices, show
 from tallytree.tables import Table
 
@@ -20,11 +20,14 @@ SCHEMES = ("postgresql://", "postgres://")
 class PostgresSession(Session):
     """A database: text names one of its tables, unless it ends like a file."""
 
-    def read(self, source: Table, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+    def read(
+        self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
+    ) -> Opened:
         """A table of the database, by its name or as ``schema.name``; or something to hand to the server."""
         if isinstance(source, str) and not has_file_ending(source):
-            return self._find_table(source)
-        return super().read(source, columns, text=text)
+            table = self._find_table(source)
+            return Opened(table, table.columns)
+        return super().read(source, columns, text=text, also=also)
 
     def _find_table(self, name: str) -> ibis.Table:
         try:
@@ -41,11 +44,17 @@ class PostgresSession(Session):
     def explain(self, error: Exception) -> Exception:
         """What users can do about it."""
         import psycopg
+        from ibis.common.exceptions import TableNotFound
 
-        if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        if isinstance(error, (psycopg.errors.InsufficientPrivilege, TableNotFound)):
             return EngineError("The database user may not read the table, or may not make temporary tables.")
         if isinstance(error, psycopg.OperationalError):
             return EngineError("The database server ended the query: is it up, and has it space?")
+        if isinstance(error, psycopg.errors.UndefinedFunction):
+            return EngineError(
+                "A column has a type of the database's own, such as an enumeration: give a view in which it "
+                "is text."
+            )
         return super().explain(error)
 
 

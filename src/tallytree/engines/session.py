@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,31 +18,48 @@ if TYPE_CHECKING:
     import ibis
 
 
+@dataclass(frozen=True)
+class Opened:
+    """A table of an engine, and what the user calls its columns, in their order.
+
+    To some engines "State" and "state" are one name, and others have no names longer than 63 bytes: so the
+    engine may know the columns by other names.
+    """
+
+    table: ibis.Table
+    names: tuple[str, ...]
+
+
 class Session:
     """Any Ibis backend. Engines that can do more have a class of their own."""
 
     def __init__(self, backend: ibis.Backend) -> None:
         self.backend = backend
 
-    def read(self, source: Table, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
-        """``source`` as a table of the engine with ``columns``; those in ``text`` are text in CSV files."""
+    def read(
+        self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
+    ) -> Opened:
+        """``source`` as a table of the engine with ``columns``, and those of ``also`` that it has.
+
+        Those in ``text`` are text in CSV files.
+        """
         import ibis
 
         if isinstance(source, ibis.Table):
             if not _lives_in(source, self.backend):
                 raise EngineError("All tables must be in the same engine: give both by the same connection.")
-            return source
+            return Opened(source, source.columns)
         if is_file_source(source):
-            return self.read_files(find_files(source), columns, text=text)
-        return ibis.memtable(_make_keys_whole(read_columns(source, columns, text=text), text))
+            return self.read_files(find_files(source), columns, text=text, also=also)
+        return hand_over(_make_keys_whole(read_columns(source, columns, text=text, also=also), text))
 
-    def read_files(self, files: Files, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+    def read_files(
+        self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
+    ) -> Opened:
         """Files that the engine cannot open itself are read here and handed to it."""
-        import ibis
-
-        parts = [read_columns(path, columns, text=text) for path in files.paths]
+        parts = [read_columns(path, columns, text=text, also=also) for path in files.paths]
         try:
-            return ibis.memtable(pa.concat_tables(parts, promote_options="permissive"))
+            return hand_over(pa.concat_tables(parts, promote_options="permissive"))
         except pa.ArrowException:
             raise CountsError("The files do not have the same types in the same columns.") from None
 
@@ -62,6 +80,18 @@ class Session:
         return EngineError(
             f"The engine ({self.backend.name}) could not count the records ({type(error).__name__})."
         )
+
+
+def hand_over(table: pa.Table) -> Opened:
+    """A table in memory, for an engine to take in."""
+    import ibis
+
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CountsError("The table is damaged, or holds text that is not UTF-8.") from None
+    plain = [f"column_{place}" for place in range(table.num_columns)]
+    return Opened(ibis.memtable(table.rename_columns(plain)), tuple(table.column_names))
 
 
 def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:

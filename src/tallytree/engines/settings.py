@@ -11,8 +11,10 @@ from tallytree.errors import EngineError, name_choices, show
 
 EngineName = Literal["duckdb", "spark"]
 NAMES: tuple[EngineName, ...] = get_args(EngineName)
+MASTERS = ("local", "spark://", "yarn", "k8s://")
 
-_MEMORY = re.compile(r"\s*([1-9]\d{0,8})\s*([KMGT])i?B?\s*", re.IGNORECASE)
+_MEMORY = re.compile(r"\s*([1-9][0-9]{0,8})\s*([KMGT])i?B?\s*", re.ASCII | re.IGNORECASE)
+_MOST_MEMORY = 2**60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,12 +37,14 @@ class Engine:
     def __post_init__(self) -> None:
         if self.name not in NAMES:
             raise EngineError(f"There is no engine {show(self.name)}: {name_choices(self.name, NAMES)}")
-        if self.master is not None and (not isinstance(self.master, str) or not self.master.strip()):
-            raise EngineError("Spark's master must be text, such as 'local[2]' or 'spark://host:7077'.")
+        if self.master is not None and not (isinstance(self.master, str) and self.master.startswith(MASTERS)):
+            raise EngineError(
+                "Spark's master must be like 'local[2]', 'spark://host:7077', 'yarn' or 'k8s://...'."
+            )
         if self.master is not None and self.name != "spark":
             raise EngineError("A master belongs to Spark: set the engine to 'spark' as well.")
         if self.memory_limit is not None:
-            self._split_memory()
+            self._count_bytes()
         if self.spill_folder is not None and not isinstance(self.spill_folder, (str, os.PathLike)):
             raise EngineError("The spill folder must be given by its path.")
         threads = self.threads
@@ -55,14 +59,12 @@ class Engine:
         """The memory limit as a number of mebibytes with the letter m, as the Java world writes it."""
         if self.memory_limit is None:
             return None
-        number, unit = self._split_memory()
-        mebibytes = number * 1024 ** ("KMGT".index(unit)) // 1024
-        return f"{max(mebibytes, 1)}m"
+        return f"{max(self._count_bytes() // 1024**2, 1)}m"
 
-    def _split_memory(self) -> tuple[int, str]:
+    def _count_bytes(self) -> int:
         found = _MEMORY.fullmatch(self.memory_limit) if isinstance(self.memory_limit, str) else None
-        if found is None:
-            raise EngineError(
-                f"The memory limit {show(self.memory_limit)} is not a size such as 8GB or 500MB."
-            )
-        return int(found[1]), found[2].upper()
+        if found is not None:
+            number = int(found[1]) << 10 * (1 + "KMGT".index(found[2].upper()))
+            if number <= _MOST_MEMORY:
+                return number
+        raise EngineError(f"The memory limit {show(self.memory_limit)} is not a size such as 8GB or 500MB.")

@@ -10,18 +10,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tallytree.engines.files import Files, has_file_ending
-from tallytree.engines.session import Session
+import pyarrow as pa
+
+from tallytree.engines.files import Files, has_file_ending, is_hidden
+from tallytree.engines.headers import Header, read_headers, stack
+from tallytree.engines.session import Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
-from tallytree.errors import EngineError
+from tallytree.errors import EngineError, InputError, show
+from tallytree.progress import Progress
 from tallytree.tables import Table
 
 if TYPE_CHECKING:
     import ibis
     from pyspark.sql import DataFrame, SparkSession
 
-SUBSTITUTE = "spark.sql.variable.substitute"
+SETTINGS = {
+    # Otherwise ${x} in the name of a column would be replaced, by what is in the environment for instance.
+    "spark.sql.variable.substitute": "false",
+    # "State" and "state" are two columns.
+    "spark.sql.caseSensitive": "true",
+    # The folder state=01 is of the state "01".
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+}
+"""What must be so while we count."""
+
+CSV: dict[str, Any] = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
+
+CANNOT_OPEN = (
+    "Spark cannot open the files: are they where all its processes can reach them, and are they undamaged?"
+)
+
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 QUIET = """\
 rootLogger.level = error
@@ -31,6 +51,7 @@ appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %c%n
+appender.stderr.layout.alwaysWriteExceptions = false
 """
 """Log errors only, and only where they arose: what they say may quote the data."""
 
@@ -43,42 +64,80 @@ class SparkBackend(Session):
         self._session = session
         self._views: list[str] = []
 
-    def read(self, source: Table, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+    def read(
+        self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
+    ) -> Opened:
         """Data frames of Spark, addresses such as ``hdfs://...``, and all that any session reads."""
         if is_data_frame(source):
             return self._name(source)
         if isinstance(source, str) and "://" in source:
-            kind = "csv" if has_file_ending(source) and ".parquet" not in source.lower() else "parquet"
-            return self._open(kind, [source], ",")
-        return super().read(source, columns, text=text)
+            return self._read_address(source, [*columns, *also])
+        return super().read(source, columns, text=text, also=also)
 
-    def read_files(self, files: Files, columns: Sequence[str], *, text: Sequence[str]) -> ibis.Table:
+    def read_files(
+        self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
+    ) -> Opened:
         """The files as Spark reads them; every column of a CSV file is text ("01" stays "01")."""
-        return self._open(files.kind, [_escape(path) for path in files.paths], files.delimiter)
+        for path in files.paths:
+            _check_name(path)
+        try:
+            if files.kind == "parquet":
+                reader = self._session.read.options(**({"basePath": files.base} if files.base else {}))
+                return self._name(reader.parquet(*map(_escape, files.paths)))
+            wanted = {*columns, *also}
+            return stack(
+                [self._read_csv(*part, files, wanted) for part in read_headers(files)], columns, also
+            )
+        except InputError:
+            raise
+        except Exception:
+            raise EngineError(CANNOT_OPEN) from None
+
+    def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
+        """The result of a query; the tables that it brings along are forgotten at the end."""
+        from ibis.expr.operations import InMemoryTable
+
+        self._views += [table.name for table in query.op().find(InMemoryTable)]
+        return super().fetch(query, what, progress)
+
+    def explain(self, error: Exception) -> Exception:
+        """What users can do about it. Spark's own words may quote the data."""
+        if type(error).__module__.startswith(("pyspark", "py4j")):
+            return EngineError(
+                "Spark could not count the records: are the files damaged, not UTF-8 text or of different "
+                "columns, or is there too little memory or disk?"
+            )
+        return super().explain(error)
 
     def close(self) -> None:
         """Forget the tables that were named here."""
-        for view in self._views:
+        for view in set(self._views):
             self._session.catalog.dropTempView(view)
 
-    def _open(self, kind: str, paths: list[str], delimiter: str) -> ibis.Table:
-        reader = self._session.read
+    def _read_address(self, address: str, columns: Sequence[str]) -> Opened:
         try:
-            if kind == "parquet":
-                return self._name(reader.parquet(*paths))
-            return self._name(
-                reader.csv(
-                    paths, header=True, sep=delimiter, quote='"', escape='"', multiLine=True, mode="FAILFAST"
-                )
-            )
-        except Exception as error:
-            raise self.explain(error) from None
+            if not has_file_ending(address) or ".parquet" in address.lower():
+                return self._name(self._session.read.parquet(address))
+            # Here nobody has seen the headers: Spark checks that they are all alike.
+            table = self._session.read.csv(address, enforceSchema=False, **CSV)
+            return self._name(_refuse_damage(table, columns))
+        except Exception:
+            raise EngineError(CANNOT_OPEN) from None
 
-    def _name(self, frame: DataFrame) -> ibis.Table:
+    def _read_csv(self, header: Header, paths: list[str], files: Files, wanted: set[str]) -> Opened:
+        names = [f"column_{place}" for place in range(len(header.names))]
+        kinds = ", ".join(f"{name} string" for name in names)
+        options = {**CSV, "sep": files.delimiter, **({"lineSep": header.end} if header.end else {})}
+        read = self._session.read.csv([_escape(path) for path in paths], kinds, **options)
+        checked = [name for name, own in zip(names, header.names, strict=True) if own in wanted]
+        return Opened(self._name(_refuse_damage(read, checked)).table, header.names)
+
+    def _name(self, frame: DataFrame) -> Opened:
         view = f"tallytree_{secrets.token_hex(8)}"
         frame.createTempView(view)
         self._views.append(view)
-        return self.backend.table(view)
+        table = self.backend.table(view)
+        return Opened(table, table.columns)
 
 
 def is_data_frame(source: object) -> bool:
@@ -92,9 +151,9 @@ def use_spark(session: SparkSession) -> Iterator[SparkBackend]:
     import ibis
 
     spark = SparkBackend(ibis.pyspark.connect(session), session)
-    # Otherwise ${x} in the name of a column would be replaced, by what is in the environment for instance.
-    before = session.conf.get(SUBSTITUTE)
-    session.conf.set(SUBSTITUTE, "false")
+    before = {name: session.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        session.conf.set(name, value)
     log = logging.getLogger("SQLQueryContextLogger")  # Spark's errors, which may quote the data
     level = log.level
     log.setLevel(logging.CRITICAL + 1)
@@ -103,8 +162,9 @@ def use_spark(session: SparkSession) -> Iterator[SparkBackend]:
     finally:
         spark.close()
         log.setLevel(level)
-        if before is not None:
-            session.conf.set(SUBSTITUTE, before)
+        for name, earlier in before.items():
+            if earlier is not None:
+                session.conf.set(name, earlier)
 
 
 @contextmanager
@@ -157,6 +217,29 @@ def _start(engine: Engine, folder: Path) -> Any:
             f"Spark does not start ({type(error).__name__}): is there a Java for it (JAVA_HOME), and is "
             "the master right?"
         ) from None
+
+
+def _refuse_damage(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """The query is to fail where Spark has a mark for bytes that are not UTF-8, or half a line end."""
+    from pyspark.sql import functions
+
+    checked = {}
+    for name in set(columns) & set(frame.columns):
+        value = functions.col("`{}`".format(name.replace("`", "``")))
+        damaged = value.contains(REPLACED) | value.endswith("\r")
+        fail = functions.raise_error(functions.lit("damaged"))
+        checked[name] = functions.when(damaged, fail).otherwise(value)
+    return frame.withColumns(checked)
+
+
+def _check_name(path: str) -> None:
+    """Refuse a file that Spark would pass over, or cannot open."""
+    name = Path(path).name
+    if is_hidden(name) or ":" in name or (":" in path and _escape(path) != path):
+        raise EngineError(
+            f"Spark does not read {show(path, most=150)}: a name may not begin with a dot or an underscore, "
+            "nor hold a colon."
+        )
 
 
 def _escape(path: str) -> str:

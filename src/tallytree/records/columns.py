@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tallytree.engines.session import Opened
 from tallytree.errors import CountsError, show
 from tallytree.tables import check_columns
 
@@ -30,7 +32,8 @@ class Columns:
     @property
     def all(self) -> list[str]:
         """Every column that is needed."""
-        return [*self.keys, *([self.quantity] if self.quantity is not None else [])]
+        needed = [*self.keys, *([self.quantity] if self.quantity is not None else [])]
+        return list(dict.fromkeys(needed))  # a region may tell groups apart as well
 
     @property
     def group_names(self) -> list[str]:
@@ -47,39 +50,59 @@ class Columns:
 class Records:
     """A table of people's records, or a frame of groups, in an engine."""
 
-    table: ibis.Table
+    opened: Opened
     columns: Columns
     where: str = ""
     """How messages begin that are about this table."""
 
     def __post_init__(self) -> None:
-        check_columns(self.table.columns, self.columns.all)
+        check_columns(self.opened.names, self.columns.all)
         for name in self.columns.keys:
             self._check_key(name)
         if self.columns.quantity is not None:
             self._check_quantity(self.columns.quantity)
 
+    @property
+    def table(self) -> ibis.Table:
+        """The table; its columns are had by the user's names with ``[]``."""
+        return self.opened.table
+
+    def __getitem__(self, name: str) -> ibis.Value:
+        return self.table[self._find(name)]
+
     def view(self) -> Records:
         """The same table, to be read once more; an engine would keep a part used twice in memory, in full."""
-        return Records(self.table.view(), self.columns, self.where)
+        return Records(Opened(self.table.view(), self.opened.names), self.columns, self.where)
+
+    def get_type(self, name: str) -> ibis.DataType:
+        """What a column holds."""
+        return self.table.schema()[self._find(name)]
 
     def has_whole_numbers(self, name: str) -> bool:
         """Whether a column's type is an integer."""
-        return self.table.schema()[name].is_integer()
+        return self.get_type(name).is_integer()
+
+    def _find(self, name: str) -> str:
+        return self.table.columns[self.opened.names.index(name)]
 
     def _check_key(self, name: str) -> None:
-        kind = self.table.schema()[name]
+        kind = self.get_type(name)
         if kind.is_string() or kind.is_integer():
             return
         if name in self.columns.regions or not (kind.is_uuid() or kind.is_decimal()):
             raise CountsError(
-                f"Column {show(name)} holds {kind}; names and keys must be text or whole numbers."
+                f"Column {show(name)} holds {_name(kind)}; names and keys must be text or whole numbers."
             )
 
     def _check_quantity(self, name: str) -> None:
-        kind = self.table.schema()[name]
+        kind = self.get_type(name)
         if not (kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_string()):
-            raise CountsError(f"Column {show(name)} holds {kind}; quantities must be whole numbers.")
+            raise CountsError(f"Column {show(name)} holds {_name(kind)}; quantities must be whole numbers.")
+
+
+def _name(kind: ibis.DataType) -> str:
+    """A type without what is in it, which may be long."""
+    return re.split(r"[^a-z0-9]", str(kind), maxsplit=1)[0]
 
 
 def have_like_groups(people: Records, frame: Records) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.engines.session import Session
-from tallytree.errors import CountsError
+from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS
 from tallytree.privacy.neighbours import Bounds
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
+FRAME = "In the frame: "
+
 
 @dataclass(frozen=True)
 class Counter:
@@ -40,21 +44,27 @@ class Counter:
         if frame is None:
             return Records(self.session.read(source, columns.all, text=columns.keys), columns), None
         listed = Columns(groups=columns.groups, regions=columns.regions)
-        groups = Records(self.session.read(frame, listed.all, text=listed.keys), listed, "In the frame. ")
+        with _about(FRAME):
+            groups = Records(self.session.read(frame, listed.all, text=listed.keys), listed, FRAME)
         least = Columns(groups=columns.groups, regions=(), person=columns.person, quantity=columns.quantity)
-        table = self.session.read(source, least.all, text=columns.keys)
-        has_regions = set(columns.regions) <= set(table.columns)
+        table = self.session.read(source, least.all, text=columns.keys, also=columns.regions)
+        has_regions = set(columns.regions) <= set(table.names)
         return Records(table, columns if has_regions else least), groups
 
     def find_hierarchy(self, records: Records, root: str, root_level: str) -> Hierarchy:
         """The regions that a table names, in alphabetical order whatever the engine."""
         columns = records.columns
+        if not columns.regions:
+            return Hierarchy.from_paths([root_level], [(root,)])
         found = self._fetch(list_regions(records), "Listing the regions").to_pylist()
         if not found:
-            raise CountsError("There are no records.")
+            raise CountsError(f"{records.where}There are no records.")
         names = [[row[name] for name in columns.region_names] for row in found]
         if any(name is None for path in names for name in path):
             refuse_missing(records, list(columns.regions), self._look)
+        for place, column in enumerate(columns.regions):
+            if any(not str(path[place]).strip() for path in names):
+                raise CountsError(f"{records.where}Column {show(column)} holds an empty name.")
         paths = sorted((root, *map(str, path)) for path in names)
         return Hierarchy.from_paths([root_level, *columns.regions], paths)
 
@@ -89,3 +99,12 @@ class Counter:
 
     def _look(self, query: ibis.Table) -> pa.Table:
         return self._fetch(query, "Looking for what is wrong")
+
+
+@contextmanager
+def _about(where: str) -> Iterator[None]:
+    """Begin messages with the table that they are about."""
+    try:
+        yield
+    except CountsError as error:
+        raise type(error)(f"{where}{error}") from None

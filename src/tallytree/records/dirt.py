@@ -23,12 +23,12 @@ Fetch = Callable[["ibis.Table"], pa.Table]
 
 def refuse_dirt(records: Records, fetch: Fetch, *, hierarchy: Hierarchy, bounds: Bounds) -> None:
     """One error about missing keys, quantities that are not whole, or unknown regions, if there are any."""
-    columns, table = records.columns, records.table
+    columns = records.columns
     may_be_missing = columns.regions if is_ragged(hierarchy) else ()
     keys = [name for name in columns.keys if name not in may_be_missing]
     refuse_missing(records, keys, fetch)
     if columns.quantity is not None:
-        found = _fetch_counts(table.aggregate(not_whole=count_where(~is_whole(records))), fetch)
+        found = _fetch_counts(records.table.aggregate(not_whole=count_where(~is_whole(records))), fetch)
         if found[0]:
             what = f"values of column {show(columns.quantity)} that are not whole numbers"
             raise CountsError(_say(records, what, found[0]))
@@ -42,9 +42,8 @@ def refuse_missing(records: Records, keys: list[str], fetch: Fetch) -> None:
     """One error about the first of these columns that lacks values."""
     if not keys:
         return
-    table = records.table
-    missing = {f"key_{place}": count_where(table[name].isnull()) for place, name in enumerate(keys)}
-    for name, count in zip(keys, _fetch_counts(table.aggregate(**missing), fetch), strict=True):
+    missing = {f"key_{place}": count_where(records[name].isnull()) for place, name in enumerate(keys)}
+    for name, count in zip(keys, _fetch_counts(records.table.aggregate(**missing), fetch), strict=True):
         if count:
             raise CountsError(_say(records, f"missing values in column {show(name)}", count))
 

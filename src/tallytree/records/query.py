@@ -64,7 +64,7 @@ def list_regions(records: Records) -> ibis.Table:
     """The different regions that a table names, as ``region_0`` and so on."""
     columns = records.columns
     names = zip(columns.region_names, columns.regions, strict=True)
-    return records.table.select(**{name: records.table[column] for name, column in names}).distinct()
+    return records.table.select(**{name: records[column] for name, column in names}).distinct()
 
 
 def count_where(condition: ibis.Value) -> ibis.Value:

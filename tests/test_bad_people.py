@@ -1,0 +1,677 @@
+"""Wrong records of people through Python: one clear error, nothing of the data in it, nothing left behind."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import ibis
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import tallytree
+from tallytree.errors import CountsError, EngineError, HierarchyError, InputError, PrivacyError
+from tests.bad_input_support import COUNT, SECRET, Bench, cut, list_all, not_utf8
+from tests.test_bad_input import NOBODY, Case, check_refused
+
+tt: Any = tallytree
+"""Untyped here: most of these calls have wrong types, on purpose."""
+
+PEOPLE: dict[str, Any] = {
+    "household": [1, 1, 2, COUNT],
+    "state": ["GA", "GA", "GA", SECRET],
+    "person": [f"{SECRET}-{number}" for number in range(4)],
+    "hours": [1, 2, 0, COUNT],
+}
+HEADER = "household,state\n"
+ROWS = f"1,GA\n1,GA\n2,GA\n{COUNT},{SECRET}\n"
+GROUPS: dict[str, Any] = {"household": [1, 2, COUNT], "state": ["GA", "GA", SECRET]}
+
+STATES = tallytree.Hierarchy.from_paths(["root", "state"], [("all", "GA"), ("all", SECRET)])
+ADDRESS = f"postgresql://tester:{SECRET}@host/database"
+
+
+def count(source: Any = None, **changes: Any) -> Any:
+    """Counting that works, but for ``changes``."""
+    options = {"group": "household", "regions": ["state"], "sizes": (0, 3), **changes}
+    return tt.count_groups(pa.table(PEOPLE) if source is None else source, **options)
+
+
+def with_column(name: str, values: Any) -> pa.Table:
+    return pa.table({**PEOPLE, name: values})
+
+
+def with_frame(**columns: Any) -> Any:
+    return count(frame=pa.table({**GROUPS, **columns}))
+
+
+def csv(bench: Bench, rows: str | bytes, header: str = HEADER, **options: Any) -> Any:
+    """Count a CSV file with these rows."""
+    content = header.encode() + (rows.encode() if isinstance(rows, str) else rows)
+    return count(bench.file("people.csv", content), **options)
+
+
+def parquet(bench: Bench, name: str = "people.parquet", **columns: Any) -> Path:
+    path = bench.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pa_parquet.write_table(pa.table({**PEOPLE, **columns}), path)
+    return path
+
+
+def damage(path: Path, change: Callable[[Path], object]) -> Path:
+    change(path)
+    return path
+
+
+def garble_middle(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[:10] + b"\xff" * 40 + content[50:])
+
+
+def make_pipe(bench: Bench) -> Path:
+    os.mkfifo(bench.folder / "pipe.csv")
+    return bench.folder / "pipe.csv"
+
+
+COLUMNS: list[Case] = [
+    ("group-missing", lambda b: count(group="houshold"), CountsError, "no column.*did you mean 'household'"),
+    ("region-missing", lambda b: count(regions=["stat"]), CountsError, "did you mean 'state'"),
+    ("person-missing", lambda b: count(person="persom"), CountsError, "did you mean 'person'"),
+    ("quantity-missing", lambda b: count(quantity="hour"), CountsError, "did you mean 'hours'"),
+    ("column-in-other-case", lambda b: count(group="Household"), CountsError, "did you mean 'household'"),
+    ("columns-all-missing", lambda b: count({SECRET: [1]}), CountsError, "none of the columns 'household'"),
+    ("group-none", lambda b: count(group=None), CountsError, "name of a column, or a list"),
+    ("group-number", lambda b: count(group=3), CountsError, "name of a column, or a list"),
+    ("group-no-columns", lambda b: count(group=[]), CountsError, "name of a column, or a list"),
+    ("group-not-names", lambda b: count(group=["household", None]), CountsError, "name of a column"),
+    ("group-twice", lambda b: count(group=["household"] * 2), CountsError, "'household'.*two purposes"),
+    ("group-is-person", lambda b: count(person="household"), CountsError, "'household'.*two purposes"),
+    ("group-is-quantity", lambda b: count(quantity="household"), CountsError, "two purposes"),
+    ("region-is-person", lambda b: count(person="state"), CountsError, "'state'.*two purposes"),
+    ("region-twice", lambda b: count(regions=["state", "state"]), CountsError, "'state'.*two purposes"),
+    ("regions-text", lambda b: count(regions="state"), CountsError, "list of names"),
+    ("regions-none", lambda b: count(regions=None), CountsError, "list of names"),
+    ("person-number", lambda b: count(person=1), CountsError, "person column.*by its name"),
+    ("quantity-list", lambda b: count(quantity=["hours"]), CountsError, "quantity column.*by its name"),
+    (
+        "column-ambiguous",
+        lambda b: count(pa.table(PEOPLE).append_column("state", pa.array([SECRET] * 4))),
+        CountsError,
+        "two columns 'state'",
+    ),
+    (
+        "column-ambiguous-csv",
+        lambda b: csv(b, f"1,GA,{SECRET}\n", "household,state,state\n"),
+        CountsError,
+        "two columns 'state'",
+    ),
+]
+
+MOMENT = datetime(2020, 1, 1)
+BAD_KEYS: dict[str, tuple[list[Any], str]] = {
+    "fraction": ([1.5, 2.0, 3.0, COUNT + 0.5], "holds float64; names and keys must be text or whole"),
+    "nan": ([1.0, 2.0, np.nan, COUNT], "holds float64"),
+    "infinite": ([1.0, 2.0, np.inf, COUNT], "holds float64"),
+    "moment": ([MOMENT] * 4, "holds timestamp"),
+    "date": ([MOMENT.date()] * 4, "holds date"),
+    "list": ([[COUNT]] * 4, "holds array"),
+    "struct": ([{SECRET: 1}] * 4, "holds struct; names"),
+    "boolean": ([True, False, True, True], "holds boolean"),
+    "bytes": ([SECRET.encode()] * 4, "holds binary"),
+    "nothing": ([None] * 4, "holds null"),
+    "null": ([None, None, "a", SECRET], r"Missing values in column '\w+': 2"),
+    "null-number": ([None, 1.0, 2.0, COUNT], r"Missing values in column '\w+': 1"),
+}
+BAD_QUANTITIES: dict[str, tuple[Any, str]] = {
+    "nan": ([1, 2, np.nan, COUNT], "'hours' that are not whole numbers: 1"),
+    "infinite": ([1, np.inf, -np.inf, COUNT], "not whole numbers: 2"),
+    "fraction": ([1.5, 2.0, 3.0, COUNT + 0.5], "not whole numbers: 2"),
+    "decimal": ([Decimal("1.5"), Decimal(2), Decimal(3), Decimal(COUNT)], "not whole numbers: 1"),
+    "text": (["1", "two", "", SECRET], "not whole numbers: 3"),
+    "endless": (["1e999", "9" * 400, "-0", str(COUNT)], "not whole numbers: 2"),
+    "null": ([None, 1, None, COUNT], "not whole numbers: 2"),
+    "boolean": ([True] * 4, "'hours' holds boolean; quantities must be whole"),
+    "list": ([[COUNT]] * 4, "'hours' holds array"),
+    "moment": ([date(2020, 1, 1)] * 4, "'hours' holds date"),
+    "bytes": ([SECRET.encode()] * 4, "'hours' holds binary"),
+}
+
+VALUES: list[Case] = [
+    *(
+        (
+            f"{column}-{name}",
+            lambda b, c=column, v=values: count(with_column(c, v), person="person"),
+            CountsError,
+            words,
+        )
+        for column in ("household", "state", "person")
+        for name, (values, words) in BAD_KEYS.items()
+    ),
+    *(
+        (
+            f"hours-{name}",
+            lambda b, v=values: count(with_column("hours", v), quantity="hours"),
+            CountsError,
+            words,
+        )
+        for name, (values, words) in BAD_QUANTITIES.items()
+    ),
+    ("state-decimal", lambda b: count(with_column("state", [Decimal("1.5")] * 4)), CountsError, "decimal"),
+    (
+        "state-empty",
+        lambda b: count(with_column("county", ["a", "a", "a", ""]), regions=["state", "county"]),
+        CountsError,
+        "'county' holds an empty name",
+    ),
+    (
+        "state-blank",
+        lambda b: count(with_column("state", ["GA", "GA", "GA", " "])),
+        CountsError,
+        "empty name",
+    ),
+    (
+        "state-not-utf8",
+        lambda b: count(with_column("state", not_utf8([b"GA", b"GA", b"GA", SECRET.encode() + b"\xff"]))),
+        CountsError,
+        "not UTF-8",
+    ),
+    (
+        "two-regions",
+        lambda b: count(with_column("state", ["GA", SECRET, "GA", "GA"])),
+        CountsError,
+        "Groups in more than one region: 1. A group must be in one",
+    ),
+    ("no-rows", lambda b: count(pa.table(PEOPLE).slice(0, 0)), CountsError, "There are no records"),
+    ("no-columns", lambda b: count(pd.DataFrame()), CountsError, "none of the columns"),
+    ("table-number", lambda b: count(COUNT), CountsError, "int cannot be read as a table"),
+    ("table-no-files", lambda b: count([]), CountsError, "none of the columns|cannot be read"),
+    ("table-list", lambda b: count([COUNT, SECRET]), CountsError, "list cannot be read as a table"),
+    ("table-series", lambda b: count(pd.Series([COUNT])), CountsError, "Series cannot be read as a table"),
+    (
+        "table-ragged",
+        lambda b: count({**PEOPLE, "state": [SECRET]}),
+        CountsError,
+        "cannot be read as a table",
+    ),
+    (
+        "table-mixed",
+        lambda b: count(pd.DataFrame({**PEOPLE, "household": [1, 2, COUNT, SECRET]})),
+        CountsError,
+        "cannot be read as a table",
+    ),
+]
+
+SETTINGS: list[Case] = [
+    ("sizes-reversed", lambda b: count(sizes=(3, 1)), CountsError, "are not a range"),
+    ("sizes-negative", lambda b: count(sizes=(-1, 3)), CountsError, "are not a range"),
+    ("sizes-three", lambda b: count(sizes=(1, 2, 3)), CountsError, "pair of whole numbers"),
+    ("sizes-none", lambda b: count(sizes=None), CountsError, "pair of whole numbers"),
+    ("sizes-huge", lambda b: count(sizes=(0, 2**63)), CountsError, "are not a range"),
+    ("sizes-many", lambda b: count(sizes=(0, 2**20)), CountsError, "more than 1048576"),
+    (
+        "cells",
+        lambda b: count(
+            {"household": range(2**11 + 1), "state": [f"{SECRET} {n}" for n in range(2**11 + 1)]},
+            sizes=(0, 2**20 - 1),
+        ),
+        CountsError,
+        "more than 2147483648 leaves x sizes",
+    ),
+    (
+        "records-without-person",
+        lambda b: count(max_records=2),
+        CountsError,
+        "max_records needs the column of",
+    ),
+    ("records-zero", lambda b: count(person="person", max_records=0), PrivacyError, "from 1 to 1048576"),
+    ("records-fraction", lambda b: count(person="person", max_records=1.5), PrivacyError, "max_records must"),
+    (
+        "quantity-huge",
+        lambda b: count(quantity="hours", max_quantity=2**63),
+        PrivacyError,
+        "max_quantity must",
+    ),
+    ("quantity-text", lambda b: count(quantity="hours", max_quantity="2"), PrivacyError, "max_quantity must"),
+    ("root-empty", lambda b: count(root=""), CountsError, "root must have a name"),
+    ("root-level-none", lambda b: count(root_level=None), CountsError, "root's level must have a name"),
+    ("root-level-taken", lambda b: count(root_level="state"), HierarchyError, "the same name"),
+    ("hierarchy-text", lambda b: count(hierarchy="US"), CountsError, "must be a tallytree.Hierarchy"),
+    (
+        "hierarchy-levels",
+        lambda b: count(hierarchy=STATES, regions=["state", "person"]),
+        CountsError,
+        "1 levels below its root, but 2 region columns",
+    ),
+    (
+        "hierarchy-regions",
+        lambda b: count(hierarchy=tt.Hierarchy.from_paths(["root", "state"], [("all", "GA")])),
+        CountsError,
+        "Rows whose region is not a leaf of the hierarchy: 1",
+    ),
+    (
+        "hierarchy-null",
+        lambda b: count(with_column("state", ["GA", None, None, SECRET]), hierarchy=STATES),
+        CountsError,
+        "Missing values in column 'state': 2",
+    ),
+    ("engine-text", lambda b: count(engine="duckdb"), EngineError, "must be a tallytree.Engine"),
+    ("engine-unknown", lambda b: tt.Engine(name="dukdb"), EngineError, "did you mean 'duckdb'"),
+    ("engine-list", lambda b: tt.Engine(name=["duckdb"]), EngineError, "no engine"),
+    ("master-without-spark", lambda b: tt.Engine(master="local[2]"), EngineError, "belongs to Spark"),
+    ("master-empty", lambda b: tt.Engine(name="spark", master=" "), EngineError, "master must be like"),
+    ("master-number", lambda b: tt.Engine(name="spark", master=2), EngineError, "master must be like"),
+    ("master-unknown", lambda b: tt.Engine(name="spark", master="host"), EngineError, "master must be like"),
+    ("threads-zero", lambda b: tt.Engine(threads=0), EngineError, "from 1 to 4096"),
+    ("threads-text", lambda b: tt.Engine(threads="2"), EngineError, "from 1 to 4096"),
+    ("threads-bool", lambda b: tt.Engine(threads=True), EngineError, "from 1 to 4096"),
+    ("threads-huge", lambda b: tt.Engine(threads=2**40), EngineError, "from 1 to 4096"),
+    ("threads-of-spark", lambda b: tt.Engine(name="spark", threads=2), EngineError, "with its master"),
+    *(
+        (
+            f"memory-{place}",
+            lambda b, s=size: count(engine=tt.Engine(memory_limit=s)),
+            EngineError,
+            "such as 8GB",
+        )
+        for place, size in enumerate(
+            ["much", "", "0GB", "-1GB", "1.5GB", "50%", 8, "8GB; DROP TABLE x", "999999999TB", "1\u0663GB"]
+        )
+    ),
+    ("memory-tiny", lambda b: count(engine=tt.Engine(memory_limit="1KB")), EngineError, "ran out of memory"),
+    ("spill-number", lambda b: tt.Engine(spill_folder=3), EngineError, "given by its path"),
+    (
+        "spill-missing",
+        lambda b: count(engine=tt.Engine(spill_folder=b.folder / "no")),
+        EngineError,
+        "Nothing can be spilled to .*no': No such file",
+    ),
+    (
+        "spill-file",
+        lambda b: count(engine=tt.Engine(spill_folder=b.file("file", ""))),
+        EngineError,
+        "Nothing can be spilled to .*Not a directory",
+    ),
+    ("spill-null", lambda b: count(engine=tt.Engine(spill_folder="a\0b")), EngineError, "such a name"),
+    (
+        "table-of-a-file",
+        lambda b: count(b.file("x.csv", "a"), table="x"),
+        EngineError,
+        "A database needs the",
+    ),
+    ("table-of-a-data-frame", lambda b: count(table="people"), EngineError, "A database needs the name"),
+    ("database-without-table", lambda b: count(ADDRESS), EngineError, "needs the name of its table"),
+    (
+        "database-engine",
+        lambda b: count(ADDRESS, table="x", engine=tt.Engine(threads=2)),
+        EngineError,
+        "brings its own engine",
+    ),
+    (
+        "ibis-engine",
+        lambda b: count(make_ibis_table(), engine=tt.Engine(threads=2)),
+        EngineError,
+        "brings its own engine",
+    ),
+    (
+        "ibis-two-engines",
+        lambda b: count(make_ibis_table(), frame=make_ibis_table()),
+        EngineError,
+        "In the frame: All tables must be in the same engine",
+    ),
+]
+
+
+def make_ibis_table() -> ibis.Table:
+    connection = ibis.duckdb.connect()
+    connection.con.execute("CREATE TABLE people AS SELECT 1 AS household, 'GA' AS state")
+    return connection.table("people")
+
+
+FRAMES: list[Case] = [
+    (
+        "frame-null-group",
+        lambda b: with_frame(household=[1, None, COUNT]),
+        CountsError,
+        "In the frame: Miss.*: 1",
+    ),
+    ("frame-null-region", lambda b: with_frame(state=["GA", None, None]), CountsError, "'state': 2"),
+    ("frame-no-region", lambda b: count(frame={"household": [1]}), CountsError, "frame: .*no column 'state'"),
+    (
+        "frame-no-group",
+        lambda b: count(frame={"state": [SECRET]}),
+        CountsError,
+        "frame: .*no column 'household'",
+    ),
+    (
+        "frame-fraction",
+        lambda b: with_frame(household=[1.5, 2, 3]),
+        CountsError,
+        "In the frame: .*holds float64",
+    ),
+    (
+        "frame-empty",
+        lambda b: count(frame=pa.table(GROUPS).slice(0, 0)),
+        CountsError,
+        "frame: There are no rec",
+    ),
+    ("frame-number", lambda b: count(frame=COUNT), CountsError, "In the frame: A int cannot be read"),
+    ("frame-file", lambda b: count(frame=b.folder / "no.csv"), EngineError, "In the frame: There is no file"),
+    ("frame-address", lambda b: count(frame=ADDRESS), EngineError, "In the frame: An address was given"),
+    (
+        "frame-two-regions",
+        lambda b: count(
+            {"household": [1, COUNT]}, frame={"household": [1, COUNT, COUNT], "state": ["a", "a", SECRET]}
+        ),
+        CountsError,
+        "Groups in more than one region: 1",
+    ),
+    (
+        "frame-and-people-disagree",
+        lambda b: with_frame(state=[SECRET, "GA", SECRET]),
+        CountsError,
+        "Groups in more than one region: 1",
+    ),
+    (
+        "frame-strays",
+        lambda b: count({"household": [1, 3, COUNT]}, frame={"household": [1, 2], "state": ["GA", SECRET]}),
+        CountsError,
+        "Groups of people that are not in the frame: 2",
+    ),
+    (
+        "frame-regions-unknown",
+        lambda b: count(frame=GROUPS, hierarchy=tt.Hierarchy.from_paths(["n", "s"], [("all", "GA")])),
+        CountsError,
+        "In the frame: Rows whose region is not a leaf of the hierarchy: 1",
+    ),
+]
+
+FILES: list[Case] = [
+    ("file-missing", lambda b: count(b.folder / "no.parquet"), EngineError, "There is no file .*no.parquet"),
+    ("file-nameless", lambda b: count(""), EngineError, "There is no file ''"),
+    (
+        "file-below-file",
+        lambda b: count(b.file("x.csv", "a") / "y.csv"),
+        EngineError,
+        "no file|cannot be read",
+    ),
+    ("file-null-name", lambda b: count("a\0.csv"), EngineError, "no file|such a name"),
+    ("file-long-name", lambda b: count("x" * 300 + ".csv"), EngineError, "File name too long"),
+    ("file-surrogate-name", lambda b: count("\udcff.csv"), EngineError, "There is no file"),
+    ("file-ending", lambda b: count(b.file("people.xlsx", ROWS)), EngineError, "neither a CSV nor a Parquet"),
+    ("file-is-a-pipe", lambda b: count(make_pipe(b)), EngineError, "pipe.csv' is not a file"),
+    ("folder-without-parquet", lambda b: count(b.file("x.csv", "a").parent), EngineError, "no Parquet files"),
+    (
+        "folder-with-an-empty-file",
+        lambda b: count(b.file("x.parquet", "").parent),
+        EngineError,
+        "x.parquet' is empty",
+    ),
+    ("glob-without-match", lambda b: count(b.folder / "*.csv"), EngineError, r"There is no file .*\*.csv"),
+    ("glob-wrong", lambda b: count("**people.csv"), EngineError, "cannot be read|no file"),
+    (
+        "glob-mixed",
+        lambda b: count(parquet(b, "x/a.parquet").parent.parent / "*/*.csv"),
+        EngineError,
+        "no file",
+    ),
+    ("mixed-kinds", lambda b: count([b.file("a.csv", "a"), parquet(b)]), EngineError, "not all of one kind"),
+    (
+        "list-with-a-missing-file",
+        lambda b: count([parquet(b), b.folder / "no.parquet"]),
+        EngineError,
+        "no file",
+    ),
+    ("list-with-an-address", lambda b: count([parquet(b), ADDRESS]), EngineError, "An address was given"),
+    ("path-of-an-address", lambda b: count(Path(ADDRESS)), EngineError, "An address was given"),
+    ("hierarchy-address", lambda b: tt.read_hierarchy(ADDRESS, regions=["state"]), CountsError, "An address"),
+    (
+        "address-http",
+        lambda b: count(f"http://{SECRET}/people.csv"),
+        EngineError,
+        "an address that Spark can",
+    ),
+    (
+        "address-s3",
+        lambda b: count(f"s3://{SECRET}/people.parquet"),
+        EngineError,
+        "an address that Spark can",
+    ),
+    (
+        "address-driver",
+        lambda b: count(ADDRESS.replace("sql", "sql+x")),
+        EngineError,
+        "an address that Spark can",
+    ),
+    (
+        "database-port",
+        lambda b: count(f"postgresql://u:{SECRET}@127.0.0.1:{SECRET}/x", table="x"),
+        EngineError,
+        "no connection to the database",
+    ),
+    ("csv-empty", lambda b: csv(b, "", ""), EngineError, "people.csv' is empty"),
+    ("csv-header-only", lambda b: csv(b, ""), CountsError, "There are no records"),
+    ("csv-no-header", lambda b: csv(b, ROWS, ""), CountsError, "none of the columns.*has the table a header"),
+    ("csv-title", lambda b: csv(b, HEADER + ROWS, f"{SECRET}\n"), CountsError, "none of the columns"),
+    ("csv-blank-line-first", lambda b: csv(b, HEADER + ROWS, "\n"), CountsError, "begins with an empty line"),
+    (
+        "csv-other-delimiter",
+        lambda b: csv(b, "1;GA\n", "household;state\n"),
+        CountsError,
+        "none of the columns",
+    ),
+    ("csv-short-row", lambda b: csv(b, ROWS + f"{SECRET}\n"), CountsError, "cannot be read as a table"),
+    ("csv-long-row", lambda b: csv(b, f"1,GA,{SECRET}\n" + ROWS), CountsError, "cannot be read as a table"),
+    ("csv-cut-in-a-quote", lambda b: csv(b, ROWS + f'2,"{SECRET}'), CountsError, "cannot be read as a table"),
+    (
+        "csv-quote-goes-on",
+        lambda b: csv(b, ROWS + f'2,"{SECRET}"A\n'),
+        CountsError,
+        "cannot be read as a tab",
+    ),
+    ("csv-cut-in-the-header", lambda b: csv(b, ROWS, 'household,"state\n'), CountsError, "is it damaged"),
+    ("csv-mixed-line-ends", lambda b: csv(b, "1,GA\r\n" + ROWS), CountsError, "mixed line ends"),
+    ("csv-latin", lambda b: csv(b, "3,Curaçao\n".encode("latin-1")), CountsError, "not UTF-8"),
+    (
+        "csv-latin-far-down",
+        lambda b: csv(b, (ROWS * 5000 + "3,é\n").encode("latin-1")),
+        CountsError,
+        "not UTF-8",
+    ),
+    ("csv-utf16", lambda b: csv(b, "", (HEADER + ROWS).encode("utf-16").decode("latin-1")), CountsError, "."),
+    (
+        "csv-null",
+        lambda b: csv(b, f'{COUNT},GA\n,GA\n"",GA\n'),
+        CountsError,
+        "Missing values.*'household': 2",
+    ),
+    (
+        "csv-quantity",
+        lambda b: csv(b, f"1,{SECRET},many\n", "household,state,hours\n", quantity="hours"),
+        CountsError,
+        ": 1",
+    ),
+    ("gzip-none", lambda b: count(b.file("people.csv.gz", HEADER + ROWS)), CountsError, "is it damaged"),
+    (
+        "gzip-cut",
+        lambda b: count(b.file("people.csv.gz", gzip.compress((HEADER + ROWS * 999).encode())[:-12])),
+        EngineError,
+        "cannot read the files",
+    ),
+    ("parquet-empty", lambda b: count(b.file("p.parquet", "")), EngineError, "is empty"),
+    ("parquet-text", lambda b: count(b.file("p.parquet", HEADER + ROWS)), CountsError, "damaged"),
+    ("parquet-cut", lambda b: count(damage(parquet(b), cut)), CountsError, "damaged"),
+    ("parquet-garbled", lambda b: count(damage(parquet(b), garble_middle)), CountsError, "damaged"),
+    (
+        "parquet-without-the-column",
+        lambda b: count([parquet(b), parquet(b, "b.parquet", state=[None] * 4)]),
+        CountsError,
+        "Missing values in column 'state': 4",
+    ),
+    (
+        "csv-without-the-column",
+        lambda b: count([b.file("a.csv", HEADER + ROWS), b.file("b.csv", "household\n1\n")]),
+        CountsError,
+        "no column 'state'",
+    ),
+    (
+        "parquet-names-like-others",
+        lambda b: count([parquet(b, name, State=["x"] * 4) for name in ("a.parquet", "b.parquet")]),
+        CountsError,
+        "names differ only in case",
+    ),
+    (
+        "partitions-of-two-folders",
+        lambda b: count([parquet(b, f"{n}/state=GA/x.parquet").parent.parent for n in "ab"]),
+        EngineError,
+        "as one folder or one pattern",
+    ),
+    (
+        "partitions-below-another",
+        lambda b: count(parquet(b, "household=7/part/state=GA/x.parquet").parents[1]),
+        EngineError,
+        "'household=7'.*called like a column",
+    ),
+]
+
+CASES = [*COLUMNS, *VALUES, *SETTINGS, *FRAMES, *FILES]
+
+
+@pytest.fixture
+def spill(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The system's temporary folder, in which nothing may be left."""
+    folder = tmp_path_factory.mktemp("spill")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    assert list_all(folder) == []
+
+
+@pytest.fixture
+def bench(tmp_path: Path, spill: Path) -> Bench:
+    return Bench(tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(("call", "kind", "words"), [pytest.param(*case[1:], id=case[0]) for case in CASES])
+def test_wrong_people_are_one_clear_error(
+    call: Callable[[Bench], object], kind: type[InputError], words: str, bench: Bench
+) -> None:
+    check_refused(call, bench, kind, words)
+
+
+def test_cases_are_many_and_each_has_a_name() -> None:
+    names = [case[0] for case in CASES]
+    assert len(names) >= 60
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[1, 2, 0, 2**62], [1, 2, -(2**62), 9], [1.0, 2.0, -1e18, 1e200], ["1", " 2 ", "-1e15", "1e19"]],
+    ids=["64-bit", "negative", "float", "text"],
+)
+def test_huge_quantities_are_clipped(values: list[Any], spill: Path) -> None:
+    counts = count(with_column("hours", values), quantity="hours", max_quantity=2)
+    assert counts.leaf.tolist() == [[1, 0, 0, 1], [0, 0, 1, 0]]
+
+
+def test_too_little_memory_is_one_clear_error(many: Path, bench: Bench) -> None:
+    call = lambda b: count(many, engine=tt.Engine(memory_limit="10MB"))  # noqa: E731
+    check_refused(call, bench, EngineError, "ran out of memory, or of space to spill to")
+
+
+@pytest.fixture(scope="session")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two million people, each in a household of their own."""
+    path = tmp_path_factory.mktemp("many") / "people.parquet"
+    duckdb.sql(f"COPY (SELECT range AS household, 'GA' AS state FROM range(2_000_000)) TO '{path}'")
+    return path
+
+
+@pytest.fixture
+def ordinary_user() -> Iterator[Path]:
+    """A folder of a user who is not root, also where root runs the tests: root may do everything."""
+    count()  # all that is loaded late is loaded now, while it can be read
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "in").mkdir()
+        for kind in ("csv", "parquet"):
+            (folder / "in" / f"people.{kind}").write_text(SECRET)
+        root = os.geteuid() == 0
+        if root:
+            for path in (folder, *folder.rglob("*")):
+                shutil.chown(path, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            yield folder
+        finally:
+            (folder / "in").chmod(0o700)
+            if root:
+                os.seteuid(0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "call", "words"),
+    [
+        pytest.param(
+            0o700, lambda f: count(f / "in/people.csv"), "people.csv' cannot be read: Perm", id="csv"
+        ),
+        pytest.param(0o700, lambda f: count(f / "in"), "people.parquet' cannot be read: Perm", id="folder"),
+        pytest.param(0o000, lambda f: count(f / "in/people.csv"), "cannot be read: Permission", id="below"),
+        pytest.param(0o000, lambda f: count(f / "in"), "cannot be read: Permission", id="folder-closed"),
+        pytest.param(0o000, lambda f: count(f), "cannot be read: Permission", id="folder-closed-below"),
+        pytest.param(0o000, lambda f: count(frame=f / "in/x.csv"), "In the frame: .*Permission", id="frame"),
+        pytest.param(
+            0o500,
+            lambda f: count(engine=tt.Engine(spill_folder=f / "in")),
+            "Nothing can be spilled to .*Permission denied",
+            id="spill",
+        ),
+    ],
+)
+def test_no_permission_is_one_clear_error(
+    mode: int, call: Callable[[Path], object], words: str, ordinary_user: Path
+) -> None:
+    for file in (ordinary_user / "in").iterdir():
+        file.chmod(0o000)
+    (ordinary_user / "in").chmod(mode)
+    check_refused(lambda b: call(b.folder), Bench(ordinary_user, ordinary_user), EngineError, words)
+
+
+def test_what_is_spilled_is_for_nobody_else(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, list[str]]] = []
+    monkeypatch.setattr("tallytree.engines.duckdb.POLL", 0.001)
+
+    def look(what: str, steps: int) -> Callable[[int], None]:
+        def advance(done: int) -> None:
+            for folder in tmp_path.iterdir():
+                seen.append((folder.stat().st_mode & 0o777, list_all(folder)))
+
+        return advance
+
+    before = os.umask(0)
+    try:
+        count(many, engine=tt.Engine(memory_limit="40MB", spill_folder=tmp_path), progress=look)
+    finally:
+        os.umask(before)
+    assert seen
+    assert {mode for mode, _ in seen} == {0o700}
+    assert list_all(tmp_path) == []
+
+
+def test_words_of_messages_are_not_of_the_data() -> None:
+    """The secrets are planted where the errors are."""
+    table = pa.table(PEOPLE)
+    assert all(re.search(str(COUNT), str(table[name].to_pylist())) for name in table.column_names)

@@ -1,0 +1,2 @@
+class InMemoryTable:
+    name: str
