@@ -18,6 +18,7 @@ import pytest
 import tallytree as tt
 from tests import test_datasets_census as census
 from tests import test_datasets_taxi as taxi
+from tests.ledger_support import make_schema
 from tests.servers import fill
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "your-data.md"
+LEDGER = ROOT / "docs" / "ledger.md"
+LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
 
 PEOPLE = pa.table(
@@ -45,18 +48,18 @@ HOUSEHOLDS = pa.table(
 )
 
 
-def find_blocks(section: str) -> list[tuple[str, str]]:
+def find_blocks(section: str, page: Path = PAGE) -> list[tuple[str, str]]:
     """The examples of a section: language and code."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     (found,) = re.findall(rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     return re.findall(r"^```(python|sh)\n(.*?)^```$", found, re.MULTILINE | re.DOTALL)
 
 
-def run(section: str, replace: Callable[[str], str] = lambda text: text) -> dict[str, Any]:
+def run(section: str, replace: Callable[[str], str] = lambda text: text, page: Path = PAGE) -> dict[str, Any]:
     """Run the examples of a section, here; what Python leaves behind."""
     names: dict[str, Any] = {"tt": tt}
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    blocks = find_blocks(section)
+    blocks = find_blocks(section, page)
     assert blocks
     for language, code in blocks:
         if language == "python":
@@ -129,3 +132,27 @@ def test_the_examples_for_public_files_run(folder: Path) -> None:
     taxi.write_map(folder / "taxi_zones.geojson", taxi.make_map())
     names = run("Public files")
     assert all(names[name].total > 0 for name in ("census", "bases", "taxis"))
+
+
+def test_the_examples_for_the_ledger_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for section in ("Create", "Release", "Show", "Verify"):
+        run(section, page=LEDGER)
+    assert capsys.readouterr().out == "3 3/2 3/2\n"
+    for release in ("release", "release-2"):
+        assert tt.load(folder / release).verify().passed
+    words = "tallytree release people.parquet --group household --region state --sizes 1:20 --epsilon 2 "
+    done = subprocess.run(
+        [sys.executable, "-m", *words.split(), "--ledger", "ledger.db", "--out", "release-9"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert f"    {done.stderr}" in LEDGER.read_text(encoding="utf-8")  # word for word
+
+
+@pytest.mark.xdist_group("postgres")
+def test_the_examples_for_a_ledger_on_a_server_run(folder: Path, postgres: str) -> None:
+    place = make_schema(postgres)
+    run("PostgreSQL", lambda code: code.replace(LEDGER_URL, place), LEDGER)
+    assert tt.Ledger(place).balance().spent == 1

@@ -15,7 +15,7 @@ def parameters(function: object) -> list[str]:
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
     functions |= {"release", "simulate"}
-    data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Measurements", "Plan", "Release"}
+    data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Simulation", "Solution"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
@@ -37,7 +37,11 @@ def test_signatures() -> None:
     assert parameters(tt.mechanism("direct-dp").plan)[:4] == ["hierarchy", "sizes", "epsilon", "budget"]
     assert parameters(tt.mechanism("direct-dp").postprocess) == ["measurements", "total"]
     assert parameters(tt.Measurements) == ["plan", "values"]
-    assert parameters(tt.release) == ["counts", "epsilon", "mechanism", "budget", "public_totals", "noise"]
+    assert parameters(tt.release) == [
+        "counts", "epsilon", "mechanism", "budget", "public_totals", "noise", "ledger", "dataset",
+    ]  # fmt: skip
+    assert parameters(tt.Ledger) == ["place"]
+    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon"]
     assert parameters(tt.simulate) == ["counts", "epsilon", "mechanism", "seed", "budget", "public_totals"]
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]

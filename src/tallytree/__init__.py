@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tallytree.evaluation import evaluate as evaluate
     from tallytree.evaluation import simulate as simulate
     from tallytree.hierarchy import Hierarchy as Hierarchy
+    from tallytree.ledger.ledger import Ledger as Ledger
     from tallytree.mechanisms.base import Mechanism as Mechanism
     from tallytree.mechanisms.registry import list_mechanisms as list_mechanisms
     from tallytree.mechanisms.registry import mechanism as mechanism
@@ -33,6 +34,7 @@ _HOMES = {
     "Engine": "engines.settings",
     "GroupCounts": "counts",
     "Hierarchy": "hierarchy",
+    "Ledger": "ledger.ledger",
     "Measurements": "privacy.measurements",
     "Mechanism": "mechanisms.base",
     "Plan": "privacy.plan",

@@ -7,6 +7,7 @@
     │   │   └── EngineError   the files, the database or the engine that the records are in
     │   ├── PrivacyError      epsilon, its split, the bounds on a person, the noise
     │   ├── MechanismError    an unknown mechanism or option, measurements that do not fit it
+    │   ├── LedgerError       a ledger that cannot be used, or a budget that does not allow a charge
     │   ├── SpecError         a release.toml
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
@@ -46,6 +47,10 @@ class PrivacyError(InputError):
 
 class MechanismError(InputError):
     """There is no such mechanism or option, or the measurements do not fit it."""
+
+
+class LedgerError(InputError):
+    """A ledger cannot be used, or the budget in it does not allow a charge."""
 
 
 class SpecError(InputError):

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
+from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
 from tallytree import __version__
 from tallytree.errors import FolderError, InputError
 from tallytree.hierarchy import Hierarchy
+from tallytree.ledger.receipts import Receipt
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.budget import parse_exact
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.sizes import check_sizes
 from tallytree.statement import describe_protection, list_public_facts
 
 FORMAT = "tallytree-release-1"
-PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opendp", "pyarrow")
+PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opendp", "pyarrow", "sqlalchemy")
 """Those that a release may depend on."""
 
+NO_LEDGER = "No ledger was charged: what else was released from these data is not known here."
+
 Manifest = dict[str, Any]
+
+_EXACT = re.compile(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
 
 
 def write_manifest(
@@ -36,8 +42,9 @@ def write_manifest(
     has_frame: bool | None,
     solution: Solution,
     created: str,
+    receipt: Receipt | None = None,
 ) -> Manifest:
-    """All facts about a release but the hashes of its files."""
+    """All facts about a release but the hashes of its files; ``receipt`` is that of a ledger."""
     return {
         "format": FORMAT,
         "created": created,
@@ -66,7 +73,7 @@ def write_manifest(
             "noise": noise,
             "public": list_public_facts(plan, total),
             "assumed": list(assumptions),
-            "ledger": "No ledger was charged: what else was released from these data is not known here.",
+            "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
         },
         "data": {
             "levels": list(plan.hierarchy.levels),
@@ -98,7 +105,7 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
             LevelPlan(
                 str(level["name"]),
                 str(level["query"]),
-                *(parse_exact(level[name], name) for name in ("sensitivity", "epsilon", "scale")),
+                *(_read_exact(level[name]) for name in ("sensitivity", "epsilon", "scale")),
             )
             for level in privacy["levels"]
         )
@@ -114,6 +121,24 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
     return Plan(hierarchy, sizes, bounds, levels, public_totals)
 
 
+def _read_exact(text: object) -> Fraction:
+    """A number above zero as a manifest has it; a level's part may have more digits than people give."""
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise ValueError("not an exact number")
+    return Fraction(text)
+
+
+def read_receipt(manifest: Mapping[str, Any]) -> Receipt | None:
+    """The ledger's receipt that a manifest carries; none if no ledger was charged."""
+    ledger = manifest["privacy"].get("ledger")
+    if not isinstance(ledger, Mapping):
+        return None
+    try:
+        return Receipt.parse(ledger)
+    except ValueError:
+        raise FolderError("The manifest is damaged: what it says of a ledger is not a receipt.") from None
+
+
 def parse_manifest(text: str) -> Manifest:
     """A manifest from its JSON, checked for the facts that reading a release needs."""
     try:
@@ -126,7 +151,8 @@ def parse_manifest(text: str) -> Manifest:
             raise TypeError
         if not all(isinstance(name, str) for name in levels):
             raise TypeError
-        parse_exact(manifest["privacy"]["epsilon"], "epsilon")
+        _read_exact(manifest["privacy"]["epsilon"])
+        read_receipt(manifest)
         check_sizes(data["sizes"])
         if not isinstance(manifest["files"], dict):
             raise TypeError

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from tallytree.counts import GroupCounts
-from tallytree.errors import CheckError, CountsError, MechanismError, PrivacyError, name_choices, show
+from tallytree.errors import (
+    CheckError,
+    CountsError,
+    LedgerError,
+    MechanismError,
+    PrivacyError,
+    name_choices,
+    show,
+)
+from tallytree.ledger.ledger import Ledger, open_ledger
+from tallytree.ledger.places import Place
+from tallytree.ledger.receipts import Receipt
 from tallytree.manifest import write_manifest
 from tallytree.measurement import measure
 from tallytree.mechanisms.base import Mechanism
@@ -14,6 +26,7 @@ from tallytree.mechanisms.registry import DEFAULT, find_mechanism
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.digit_noise import DigitNoise
 from tallytree.privacy.noise import ExactNoise, OpenDPNoise
+from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress, no_progress
 from tallytree.release_tables import check_level_names
 from tallytree.releases import Release
@@ -30,6 +43,8 @@ def release(
     budget: Mapping[str, Exact] | None = None,
     public_totals: str | None = None,
     noise: str = "digits",
+    ledger: Ledger | Place | None = None,
+    dataset: str | None = None,
     progress: Progress = no_progress,
 ) -> Release:
     """Release ``counts`` under epsilon-differential privacy.
@@ -39,12 +54,19 @@ def release(
     groups are public, and are kept, by mechanisms that can; ``noise`` is the exact sampler to draw with,
     "digits" or "opendp".
 
-    Each call spends ``epsilon`` anew, and nothing here remembers what was spent before. Whatever is wrong
-    with the input is found before any noise is drawn; only a solver for small problems may still give up
-    after that, and then the noise that it was given is lost.
+    Each call spends ``epsilon`` anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
+    what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
+    more than its budget. Without one, nothing remembers, and the manifest says so.
+
+    Whatever is wrong with the input is found before the ledger is charged, and noise is drawn only after the
+    charge is on the disk. What goes wrong after that (a solver for small problems may give up; an
+    interruption) has spent epsilon for nothing, and the error says so in a note.
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")
+    if ledger is None and dataset is not None:
+        raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
+    book = None if ledger is None else open_ledger(ledger)
     method, sampler = find_mechanism(mechanism), _find_noise(noise)
     if method.obstacle:
         raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
@@ -58,6 +80,22 @@ def release(
         public_totals=public_totals,
     )
     method.require()
+    if book is None:
+        return _carry_out(method, plan, counts, sampler, progress, None)
+    with book.tell_what_was_spent():
+        receipt = book.charge(plan.epsilon, what=_describe_purpose(method, plan), dataset=dataset)
+        return _carry_out(method, plan, counts, sampler, progress, receipt)
+
+
+def _carry_out(
+    method: Mechanism,
+    plan: Plan,
+    counts: GroupCounts,
+    sampler: ExactNoise,
+    progress: Progress,
+    receipt: Receipt | None,
+) -> Release:
+    """Draw the noise, make the counts add up, and check them."""
     measurements = measure(plan, counts, noise=sampler, progress=progress)
     finish = progress("Making the counts add up", 1)
     solution = method.postprocess(measurements, total=counts.total)
@@ -71,12 +109,21 @@ def release(
         has_frame=counts.has_frame,
         solution=solution,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        receipt=receipt,
     )
     made = Release(measurements, solution.counts, counts.total, manifest)
     failed = [check for check in made.verify().checks if not check.passed]
     if failed:
         raise CheckError(f"The release fails its check of {failed[0].name}, so it is withheld.")
     return made
+
+
+def _describe_purpose(method: Mechanism, plan: Plan) -> str:
+    """What epsilon is spent on, for the ledger: public facts, and a random name for the release."""
+    levels = ", ".join(show(level.name, most=40) for level in plan.levels[:8])
+    more = f" and {len(plan.levels) - 8} more" if len(plan.levels) > 8 else ""
+    low, high = plan.sizes
+    return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {low} to {high}"
 
 
 def _find_noise(name: str) -> ExactNoise:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -21,7 +23,7 @@ from tallytree.progress import Progress
 from tallytree.region_tables import read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
 
-PATHS = ("source", "out", "frame", "hierarchy", "spill_folder")
+PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
 NOT_TEXT = ("sizes", "epsilon", "budget", "max_records", "max_quantity", "threads", *LISTS)
 
@@ -135,6 +137,8 @@ class ReleaseSpec(CountSpec):
     budget: Mapping[str, str | int | Decimal] | None = None
     public_totals: str | None = None
     noise: str = "digits"
+    ledger: str | None = None
+    dataset: str | None = None
 
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
@@ -185,8 +189,14 @@ def read_spec(path: Path) -> dict[str, Any]:
             name == "frame" and "table" in values and isinstance(text, str) and not has_file_ending(text)
         )
         if isinstance(text, str) and not _ADDRESS.match(text) and not names_table:
-            values[name] = str(path.parent / text)
+            values[name] = _join(path.parent, text)
     return values
+
+
+def _join(folder: Path, text: str) -> str:
+    """A path or a glob below a folder, whose own name is not a glob."""
+    pattern = glob.has_magic(text) and not os.path.lexists(folder / text)
+    return str(Path(glob.escape(str(folder))) / text if pattern else folder / text)
 
 
 def parse_sizes(value: object) -> Sizes:

@@ -1,11 +1,23 @@
 """``tallytree release``."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_next_step, print_release, show_progress, summarize
+from tallytree.cli.console import (
+    Json,
+    print_json,
+    print_next_step,
+    print_release,
+    print_text,
+    show_progress,
+    summarize,
+)
 from tallytree.cli.options import (
     DatabaseTable,
     EngineName,
@@ -29,7 +41,13 @@ from tallytree.cli.options import (
     gather,
 )
 
+if TYPE_CHECKING:
+    from tallytree.ledger.ledger import Ledger
+    from tallytree.ledger.receipts import Receipt
+    from tallytree.specs import ReleaseSpec
+
 COUNTS = "A table of counts, in place of people"
+LEDGER = "What was spent before"
 
 
 def release(
@@ -74,6 +92,21 @@ def release(
         str | None,
         typer.Option(help="The column of numbers of groups.", show_default="groups", rich_help_panel=COUNTS),
     ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="The ledger to charge: see 'tallytree ledger'.", metavar="FILE|URL", rich_help_panel=LEDGER
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="The ledger's dataset to charge.",
+            metavar="NAME",
+            show_default="the only one",
+            rich_help_panel=LEDGER,
+        ),
+    ] = None,
     out: Annotated[str | None, typer.Option(help="The folder to write.", metavar="DIR")] = None,
     spec: Spec = None,
     as_json: Json = False,
@@ -88,16 +121,23 @@ def release(
     Without --group it is a table of counts: a row for each leaf region and size, with the number of groups.
 
     The folder holds the counts, the noisy measurements and a manifest that says what is promised.
+    With --ledger, epsilon is charged to a dataset's budget before any noise is drawn.
     """
     given = locals()
     from tallytree.folders import new_folder
+    from tallytree.manifest import read_receipt
     from tallytree.pipeline import release as make_release
     from tallytree.specs import ReleaseSpec, parse_budget
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
     settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
+    book = _find_ledger(settings)
     # The folder is made first: a place that cannot be written to must not cost any budget.
-    with new_folder(Path(settings.out)) as stage, show_progress(quiet=as_json) as progress:
+    with (
+        book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext(),
+        new_folder(Path(settings.out)) as stage,
+        show_progress(quiet=as_json) as progress,
+    ):
         made = make_release(
             settings.count(progress),
             epsilon=settings.epsilon,
@@ -105,11 +145,44 @@ def release(
             budget=settings.budget,
             public_totals=settings.public_totals,
             noise=settings.noise,
+            ledger=book,
+            dataset=settings.dataset,
             progress=progress,
         )
         made.write_into(stage)
+    charged = made.manifest["privacy"]["ledger"]
     if as_json:
-        print_json(summarize(made, settings.out))
+        print_json({**summarize(made, settings.out), "ledger": charged})
         return
     print_release(made)
+    receipt = read_receipt(made.manifest)
+    print_text(charged if receipt is None else receipt.describe())
     print_next_step(settings.out)
+
+
+def _find_ledger(settings: ReleaseSpec) -> Ledger | None:
+    """The ledger to charge. It is asked before the counting, which may take long, and charged after it."""
+    from tallytree.ledger.ledger import Ledger
+
+    if settings.ledger is None:
+        return None
+    ledger = Ledger(settings.ledger)
+    ledger.require(settings.epsilon, dataset=settings.dataset)
+    return ledger
+
+
+def _is_in(folder: str) -> Callable[[Receipt], bool]:
+    """Whether a folder holds the release that a charge paid for."""
+
+    def look(receipt: Receipt) -> bool:
+        from tallytree.errors import FolderError
+        from tallytree.manifest import parse_manifest, read_receipt
+        from tallytree.releases import MANIFEST
+
+        try:
+            manifest = parse_manifest((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+            return read_receipt(manifest) == receipt
+        except (OSError, UnicodeDecodeError, FolderError):
+            return False
+
+    return look

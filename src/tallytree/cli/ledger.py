@@ -1,0 +1,111 @@
+"""``tallytree ledger``: create, show, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli.console import Json, print_checks, print_json, print_table, print_text
+
+app = typer.Typer(
+    name="ledger",
+    help="What was spent on each dataset: a record that is only added to, and that shows tampering.",
+    no_args_is_help=True,
+)
+
+Place = Annotated[
+    str, typer.Argument(help="A file, or a database as postgresql://user@host/database.", metavar="FILE|URL")
+]
+
+
+@app.command()
+def create(
+    place: Place,
+    dataset: Annotated[str, typer.Option(help="The dataset's name.", metavar="NAME")],
+    epsilon: Annotated[str, typer.Option(help="Its total budget, which can never be changed.", metavar="E")],
+    as_json: Json = False,
+) -> None:
+    """Give a dataset its total budget, in a new ledger or in one that there is.
+
+        tallytree ledger create ledger.db --dataset census --epsilon 3
+
+    Releases made with --ledger are charged to it, and refused when it is used up.
+    """
+    from tallytree.ledger.ledger import Ledger
+
+    balance = Ledger.create(place, dataset=dataset, epsilon=epsilon).balance(dataset)
+    if as_json:
+        print_json({"dataset": balance.dataset, "total": str(balance.total)})
+        return
+    print_text(f"Dataset {balance.dataset} has the budget epsilon = {balance.total}.")
+
+
+@app.command()
+def show(place: Place, as_json: Json = False) -> None:
+    """Show what was spent on each dataset, what is left, and every entry."""
+    from dataclasses import asdict
+
+    from tallytree.ledger.ledger import Ledger
+
+    record = Ledger(place).read()
+    balances = record.balances.values()
+    if as_json:
+        datasets: list[dict[str, Any]] = [
+            {
+                "dataset": balance.dataset,
+                "total": str(balance.total),
+                "spent": str(balance.spent),
+                "remaining": str(balance.remaining),
+                "charges": balance.charges,
+            }
+            for balance in balances
+        ]
+        print_json({"datasets": datasets, "entries": [asdict(entry) for entry in record.entries]})
+        return
+    print_table(
+        "Budgets",
+        ["dataset", "total", "spent", "remaining", "charges"],
+        [[b.dataset, str(b.total), str(b.spent), str(b.remaining), f"{b.charges:,}"] for b in balances],
+    )
+    print_table(
+        "Entries",
+        ["entry", "time (UTC)", "dataset", "kind", "epsilon", "what"],
+        [
+            [str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.epsilon, e.what]
+            for e in record.entries
+        ],
+        left=6,
+    )
+
+
+@app.command()
+def verify(
+    place: Place,
+    release: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A release folder that was charged to it; repeat for more. Without one, entries cut off at "
+            "the end cannot be noticed.",
+            metavar="DIR",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check that no entry was changed or is missing, that the sums are right, and that releases were paid.
+
+    The exit code is 1 if not, and the first entry that is wrong is named.
+    """
+    from tallytree.ledger.ledger import Ledger
+    from tallytree.releases import load
+
+    ledger = Ledger(place)
+    verification = ledger.verify([load(folder) for folder in release or ()])
+    if as_json:
+        print_json(verification.to_dict())
+    else:
+        print_checks(verification)
+        print_text("All checks passed." if verification else "The ledger is not what was written.")
+    if not verification:
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""The ledger: what was spent on each dataset, kept in a database and tied together by hashes."""

@@ -1,0 +1,71 @@
+"""Checking a ledger: its chain, its sums, and the releases that it should have been charged for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tallytree.ledger.balances import add_up, show_epsilon
+from tallytree.ledger.entries import Entry, Fault, find_break
+from tallytree.ledger.receipts import Receipt
+from tallytree.manifest import read_receipt
+from tallytree.verification import Check, Verification
+
+if TYPE_CHECKING:
+    from tallytree.releases import Release
+
+
+def audit(entries: Sequence[Entry], releases: Sequence[Release] = ()) -> Verification:
+    """Recompute everything; an example names the first entry that is wrong.
+
+    What the chain alone cannot tell (entries cut off at its end, or written anew with new hashes), the
+    releases can, up to the last entry that one of them names.
+    """
+    checks = [
+        _check("chain", "every entry is as it was written and follows the one before", find_break(entries)),
+        _check("budgets", "no dataset was charged more than its budget", add_up(entries)[1]),
+    ]
+    if releases:
+        checks.append(_check_releases(entries, releases))
+    return Verification(tuple(checks))
+
+
+def _check(name: str, statement: str, fault: Fault | None) -> Check:
+    return Check(name, statement, int(fault is not None), str(fault or ""))
+
+
+def _check_releases(entries: Sequence[Entry], releases: Sequence[Release]) -> Check:
+    problems = [problem for release in releases if (problem := _find_problem(entries, release))]
+    problems += _find_doubles(releases)
+    statement = "each release was paid for by the entry that it names, and by no other release's"
+    return Check("releases", statement, len(problems), problems[0] if problems else "")
+
+
+def _find_problem(entries: Sequence[Entry], release: Release) -> str:
+    receipt = read_receipt(release.manifest)
+    if receipt is None:
+        return "a release names no entry of a ledger: none was charged for it"
+    number = receipt.entry
+    if not 1 <= number <= len(entries):
+        return f"entry {number}, which paid for a release, is missing"
+    entry = entries[number - 1]
+    if entry.hash != receipt.hash:
+        return f"entry {number} is not the one that paid for a release, or an entry before it was changed"
+    if entry.amount is None or entry.amount < release.epsilon:
+        return f"entry {number} paid less than the {show_epsilon(release.epsilon)} of its release"
+    balances, fault = add_up(entries[:number])
+    if fault or receipt != Receipt.of(entry, balances[entry.dataset]):
+        return f"a release's manifest does not say of entry {number} what the ledger says"
+    return ""
+
+
+def _find_doubles(releases: Sequence[Release]) -> list[str]:
+    """Different releases that name the same entry; copies of one release may."""
+    paid: dict[str, object] = {}
+    problems = []
+    for release in releases:
+        receipt = read_receipt(release.manifest)
+        files = release.manifest.get("files")
+        if receipt is not None and paid.setdefault(receipt.hash, files) != files:
+            problems.append(f"entry {receipt.entry} paid for one release, but two name it")
+    return problems

@@ -1,0 +1,187 @@
+"""The ledger as its users see it: opened or created, charged, read, verified."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Self
+
+from tallytree.errors import InputError, LedgerError, show
+from tallytree.ledger.balances import Balance, Balances, add_up, enter, find_balance
+from tallytree.ledger.entries import CHARGE, CREATE, Entry, find_break, follow
+from tallytree.ledger.outcomes import NOTHING, Attempt, note
+from tallytree.ledger.places import Place, open_store, write_to
+from tallytree.ledger.receipts import Receipt
+from tallytree.privacy.budget import Exact, parse_exact
+
+if TYPE_CHECKING:
+    from tallytree.ledger.store import Store, Transaction
+    from tallytree.releases import Release
+    from tallytree.verification import Verification
+
+LONGEST_NAME, LONGEST_WHAT = 100, 500
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that a ledger holds, found to be whole."""
+
+    entries: Sequence[Entry]
+    balances: Balances
+
+
+class Ledger:
+    """What was spent on each dataset, and the one place where spending more is allowed or refused.
+
+    ``Ledger(place)`` opens one that there is; :meth:`create` makes one. It may be used by any number of
+    processes and threads at the same time.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._store: Store = open_store(place)
+        self._own = threading.local()
+
+    @classmethod
+    def create(cls, place: Place, *, dataset: str, epsilon: Exact) -> Self:
+        """Give a dataset its total budget: in a new ledger, or in the one that there is.
+
+        A budget that was given cannot be changed.
+        """
+        name, total = _check_name(dataset), parse_exact(epsilon, "epsilon")
+
+        def begin(transaction: Transaction, is_new: bool) -> None:
+            record = Record([], {}) if is_new else trust(transaction.read())
+            # The random name tells ledgers apart that are created in the same second.
+            what = f"total budget {secrets.token_hex(8)}"
+            entry = _write_next(record, name, CREATE, total, what)
+            transaction.append(entry)
+            transaction.commit()
+
+        write_to(place, begin)
+        return cls(place)
+
+    def read(self) -> Record:
+        """Everything; refused if anything in it was changed."""
+        return trust(self._store.read())
+
+    def balance(self, dataset: str | None = None) -> Balance:
+        """A dataset's budget and what is left of it; the dataset may be left out if it is the only one."""
+        return find_balance(self.read().balances, dataset)
+
+    def require(self, epsilon: Exact, *, dataset: str | None = None) -> None:
+        """Refuse what a charge would refuse now. Only a charge itself secures anything."""
+        self.balance(dataset).charge(parse_exact(epsilon, "epsilon"))
+
+    def charge(self, epsilon: Exact, *, what: str, dataset: str | None = None) -> Receipt:
+        """Spend some of a dataset's budget; when this returns, that is on the disk and cannot be undone.
+
+        ``what`` says for what, and is public. One transaction: wait for all other writers, check the whole
+        chain, refuse what does not fit, add the entry, commit. Nothing that is to be paid for may be done
+        before; and if this raises anything at all, nothing may be done after it.
+        """
+        amount = parse_exact(epsilon, "epsilon")
+        if not isinstance(what, str) or len(what) > LONGEST_WHAT or not what.isprintable():
+            raise LedgerError(f"What a charge is for is said in at most {LONGEST_WHAT} printable characters.")
+        with self.tell_what_was_spent():
+            try:
+                with self._store.write() as transaction:
+                    record = trust(transaction.read())
+                    name = find_balance(record.balances, dataset).dataset
+                    entry = _write_next(record, name, CHARGE, amount, what)
+                    transaction.append(entry)
+                    receipt = Receipt.of(entry, record.balances[name])
+                    self._own.attempt = Attempt(receipt)
+                    transaction.commit()
+                    self._own.attempt = Attempt(receipt, is_certain=True)
+            except BaseException:
+                self._settle()
+                raise
+        return receipt
+
+    def verify(self, releases: Sequence[Release] = ()) -> Verification:
+        """Check the whole chain and all sums, and that each of the releases was paid for.
+
+        The chain finds every entry that was changed, taken out or put elsewhere, but its last entries: if
+        those are cut off, or written anew with new hashes, what is left looks whole. A release that names
+        one of them in its manifest gives that away, so verify with the releases that you have, at least
+        with the last one.
+        """
+        from tallytree.ledger.audits import audit
+
+        return audit(self._store.read(), releases)
+
+    def _settle(self) -> None:
+        """After a commit that ended badly, look whether the charge is there."""
+        attempt: Attempt | None = self._own.attempt
+        if attempt is None or attempt.is_certain:
+            return
+        try:
+            entries = self._store.read()
+        except LedgerError:
+            return
+        if any(entry.hash == attempt.receipt.hash for entry in entries):
+            self._own.attempt = replace(attempt, is_certain=True)
+        elif self._store.absence_is_certain:
+            self._own.attempt = None
+
+    @contextmanager
+    def tell_what_was_spent(self, is_used: Callable[[Receipt], bool] = lambda _: False) -> Iterator[None]:
+        """Let every exception that leaves the block say what this thread's charge in it has cost.
+
+        ``is_used`` tells whether the charge was of use all the same: its release is there.
+        """
+        self._own.attempt = None
+        try:
+            yield
+        except BaseException as error:
+            attempt: Attempt | None = self._own.attempt
+            if attempt is not None:
+                note(error, replace(attempt, is_used=is_used(attempt.receipt)).describe())
+            elif not isinstance(error, InputError) or isinstance(error, LedgerError):
+                note(error, NOTHING)
+            raise
+
+    def __repr__(self) -> str:
+        return f"Ledger({self._store.shown.removeprefix('The ledger ')})"
+
+
+def open_ledger(ledger: Ledger | Place) -> Ledger:
+    """A ledger that may be given as one, or by its place."""
+    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+
+
+def trust(entries: Sequence[Entry]) -> Record:
+    """The entries with what they add up to, or an error that names the first one that is wrong.
+
+    All of them are checked every time: the balance is as good as the entries that it is the sum of.
+    """
+    fault = find_break(entries)
+    if fault is None:
+        balances, fault = add_up(entries)
+    if fault is not None:
+        raise LedgerError(f"The ledger was tampered with or is damaged: {fault}.")
+    return Record(entries, balances)
+
+
+def _write_next(record: Record, dataset: str, kind: str, epsilon: Fraction, what: str) -> Entry:
+    """The next entry, if it may be there; the record's balances are then those after it."""
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    entry = follow(record.entries, dataset=dataset, kind=kind, epsilon=epsilon, what=what, time=time)
+    enter(record.balances, entry)
+    return entry
+
+
+def _check_name(name: object) -> str:
+    """A name for a dataset, which is shown in tables and messages."""
+    if not isinstance(name, str) or not name.strip() or name != name.strip():
+        raise LedgerError("A dataset's name must be text, with no blanks around it.")
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise LedgerError(
+            f"A dataset's name has at most {LONGEST_NAME} characters, all of them printable: {show(name)}."
+        )
+    return name

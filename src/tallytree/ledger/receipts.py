@@ -1,0 +1,63 @@
+"""The proof of a charge, which the manifest of the release that it paid for carries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from tallytree.errors import show
+from tallytree.ledger.balances import MOST_DIGITS, Balance, show_epsilon
+from tallytree.ledger.entries import Entry
+
+NUMBERS = ("charged", "spent", "remaining")
+
+_NUMBER = re.compile(rf"[0-9]{{1,{MOST_DIGITS}}}(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?")
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """Which entry of a ledger a charge is, and how the dataset's budget stood after it.
+
+    The hash stands for that entry and all before it. So a release and its ledger prove each other: the
+    release was paid for, and nothing up to that entry was changed or taken out of the ledger since.
+    """
+
+    dataset: str
+    entry: int
+    hash: str
+    charged: Fraction
+    spent: Fraction
+    """On the dataset, this charge included."""
+    remaining: Fraction
+
+    @classmethod
+    def of(cls, entry: Entry, balance: Balance) -> Self:
+        """For an entry, with the balance after it."""
+        charged = Fraction(entry.epsilon)
+        return cls(entry.dataset, entry.number, entry.hash, charged, balance.spent, balance.remaining)
+
+    @classmethod
+    def parse(cls, value: Mapping[str, Any]) -> Self:
+        """From a manifest; a ValueError if it is not a receipt."""
+        kinds = {"dataset": str, "entry": int, "hash": str} | dict.fromkeys(NUMBERS, str)
+        if set(value) != set(kinds) or any(type(value[name]) is not kind for name, kind in kinds.items()):
+            raise ValueError("not a receipt")
+        if not all(_NUMBER.fullmatch(value[name]) for name in NUMBERS):
+            raise ValueError("not a number")
+        return cls(**{**value, **{name: Fraction(value[name]) for name in NUMBERS}})
+
+    def to_dict(self) -> dict[str, str | int]:
+        """For the manifest: numbers as exact text."""
+        numbers = {name: str(getattr(self, name)) for name in NUMBERS}
+        return {"dataset": self.dataset, "entry": self.entry, "hash": self.hash, **numbers}
+
+    def describe(self) -> str:
+        """For people."""
+        return (
+            f"Epsilon {show_epsilon(self.charged)} was charged to dataset {show(self.dataset)}, as entry "
+            f"{self.entry} of the ledger: {show_epsilon(self.spent)} spent in all, "
+            f"{show_epsilon(self.remaining)} remaining."
+        )

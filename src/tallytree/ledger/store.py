@@ -1,0 +1,111 @@
+"""The database of a ledger: one table, to which rows are only ever added, one writer at a time."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+import sqlalchemy as sa
+
+from tallytree.errors import LedgerError
+from tallytree.ledger.entries import Entry
+
+TABLE = sa.Table(
+    "tallytree_ledger_1",
+    sa.MetaData(),
+    sa.Column(
+        "number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False
+    ),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("dataset", "kind", "epsilon", "what", "time")),
+    # Should the locks ever fail, the second of two entries after the same one is refused here.
+    sa.Column("previous", sa.Text, nullable=False, unique=True),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),
+)
+
+WAIT_SECONDS = 60
+"""How long a writer waits for its turn."""
+
+
+class Transaction:
+    """The ledger while nobody else can write to it. What is not committed did not happen."""
+
+    def __init__(self, connection: sa.Connection) -> None:
+        self._connection = connection
+
+    def read(self) -> list[Entry]:
+        """All entries."""
+        return read_entries(self._connection)
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        self._connection.execute(sa.insert(TABLE).values(asdict(entry)))
+
+    def make_table(self) -> bool:
+        """Make the table unless there is one; whether it was made."""
+        is_new = not sa.inspect(self._connection).has_table(TABLE.name)
+        if is_new:
+            TABLE.create(self._connection)
+        return is_new
+
+    def commit(self) -> None:
+        """Make it last: when this returns, the entry is on the disk."""
+        self._connection.commit()
+
+
+class Store(ABC):
+    """Where the entries are. Every use has a connection of its own, so threads and forks may share it."""
+
+    shown: str
+    """Its name for messages, which shows no password."""
+
+    absence_is_certain: bool
+    """Whether an entry that is not there after its commit failed cannot appear later."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def read(self) -> list[Entry]:
+        """All entries, as they were at one moment."""
+        with self._connect() as connection:
+            return read_entries(connection)
+
+    def check(self) -> None:
+        """Refuse what is not a ledger."""
+        with self._connect() as connection:
+            connection.execute(sa.select(TABLE).limit(1)).all()
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        """Alone with the ledger; leaving without a commit undoes everything."""
+        with self._connect() as connection:
+            self.lock(connection)
+            yield Transaction(connection)
+
+    @abstractmethod
+    def lock(self, connection: sa.Connection) -> None:
+        """Begin a transaction when all other writers have ended theirs."""
+
+    @abstractmethod
+    def explain(self, error: BaseException | None) -> str:
+        """Why the database cannot be used, as the end of a sentence, from what its driver says.
+
+        The driver's own words are never shown: they may hold a password or values.
+        """
+
+    @contextmanager
+    def _connect(self) -> Iterator[sa.Connection]:
+        try:
+            with self._engine.connect() as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            raise LedgerError(f"{self.shown} cannot be used: {self.explain(error.orig)}.") from None
+        except sa.exc.SQLAlchemyError:
+            raise LedgerError(f"{self.shown} cannot be used: the database failed.") from None
+
+
+def read_entries(connection: sa.Connection) -> list[Entry]:
+    """All entries by their numbers, whatever is in them."""
+    rows = connection.execute(sa.select(TABLE).order_by(TABLE.c.number))
+    return [Entry(*row) for row in rows]
