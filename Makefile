@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench accuracy planning noise people clean
+.PHONY: demo test system fuzz lint bench accuracy planning noise people audit clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -50,6 +50,10 @@ noise: .venv/installed-dev
 ## 10 GB free); writes benchmarks/PEOPLE.md.
 people: .venv/installed-dev
 	$(BIN)/python -m benchmarks.people $(if $(SCRATCH),--scratch "$(SCRATCH)")
+
+## Audit all mechanisms, the stated epsilon against what is measured; writes docs/audit-results.md.
+audit: .venv/installed-dev
+	$(BIN)/tallytree audit --all --out docs/audit-results.md
 
 clean:
 	rm -rf .venv dist tallytree-demo

@@ -21,6 +21,7 @@ AFTER_MEASURING = sorted(
     | {f"postprocess.{p.stem}" for p in (ROOT / "postprocess").glob("*.py")}
     | {f"mechanisms.{p.stem}" for p in (ROOT / "mechanisms").glob("*.py")}
     | {f"report.{p.stem}" for p in (ROOT / "report").glob("*.py")}
+    | {f"ledger.{p.stem}" for p in (ROOT / "ledger").glob("*.py")}
 )
 
 
@@ -86,10 +87,20 @@ def test_seeded_noise_is_out_of_reach_of_releases() -> None:
         assert "measurement.measure_with_seed" not in GRAPH[module]
 
 
+def test_audits_are_out_of_reach_of_releases() -> None:
+    """They know the truth and use repeatable noise: on counts that they invent themselves, and no others."""
+    for module in ("pipeline", "releases", "cli.release", "cli.demo"):
+        assert not any(name.startswith("auditing") for name in reachable(module))
+    audits = {name for name in GRAPH if name.startswith("auditing.")}
+    assert audits <= reachable("cli.audit")  # the check would see it
+    for module in {"cli.audit"} | audits:
+        assert not GRAPH[module] & {"microdata", "count_tables", "tables", "pipeline", "releases"}
+
+
 def test_importing_loads_nothing_heavy() -> None:
     code = (
         "import sys, tallytree, tallytree.cli.main; "
-        "print([m for m in ('numba', 'opendp', 'pandas', 'scipy') if m in sys.modules])"
+        "print([m for m in ('numba', 'opendp', 'pandas', 'scipy', 'sqlalchemy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

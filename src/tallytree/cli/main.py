@@ -10,16 +10,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from tallytree import __version__
+from tallytree.cli.audit import audit
 from tallytree.cli.count import count
 from tallytree.cli.demo import demo
 from tallytree.cli.evaluate import evaluate
+from tallytree.cli.ledger import app as ledger
 from tallytree.cli.mechanisms import mechanisms
 from tallytree.cli.plan import plan
 from tallytree.cli.release import release
 from tallytree.cli.verify import verify
 from tallytree.errors import CheckError, InputError, describe
+from tallytree.ledger.outcomes import find_outcome
 
 FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 141, 143
+
+STOPPED = "Interrupted; nothing half-written was left behind."
 
 app = typer.Typer(
     name="tallytree",
@@ -28,8 +33,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (demo, plan, count, release, verify, evaluate, mechanisms):
+for command in (demo, plan, count, release, verify, evaluate, mechanisms, audit):
     app.command()(command)
+app.add_typer(ledger)
 
 
 def _show_version(wanted: bool) -> None:
@@ -53,7 +59,18 @@ def options(
 
 def main() -> NoReturn:
     """Run the command line; every problem is one message on standard error and an exit code."""
-    signal.signal(signal.SIGTERM, _stop)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:  # as it is for what runs in the background
+            signal.signal(number, _stop)
+    try:
+        _run_and_report()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _run_and_report() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a name must not break what shows it
@@ -61,17 +78,21 @@ def main() -> NoReturn:
         code = _run()
         if sys.stdout is not None:  # it is None where the caller closed it
             sys.stdout.flush()
+        if code == INTERRUPTED:  # Typer makes a code of a KeyboardInterrupt
+            _fail(STOPPED, code)
         sys.exit(code)
     except typer.TyperException as error:
         _fail(error.format_message(), WRONG, hint=True)
     except InputError as error:
-        _fail(str(error), WRONG)
+        _fail(str(error), WRONG, error)
     except CheckError as error:
-        _fail(str(error), FAILED)
-    except (typer.Abort, KeyboardInterrupt):
-        _fail("Interrupted; nothing half-written was left behind.", INTERRUPTED)
-    except MemoryError:
-        _fail("There is not enough memory for this.", WRONG)
+        _fail(str(error), FAILED, error)
+    except _Stop as stop:
+        _fail(STOPPED, stop.exit_code, stop)
+    except (typer.Abort, KeyboardInterrupt) as error:
+        _fail(STOPPED, INTERRUPTED, error)
+    except MemoryError as error:
+        _fail("There is not enough memory for this.", WRONG, error)
     except BrokenPipeError:
         _leave_quietly()
     except OSError as error:
@@ -84,6 +105,7 @@ def main() -> NoReturn:
             f"Something went wrong inside tallytree ({type(error).__name__}). Please report it; with "
             "TALLYTREE_DEBUG=1 the details are shown, which may include data.",
             CRASHED,
+            error,
         )
 
 
@@ -105,12 +127,23 @@ def _leave_quietly() -> NoReturn:
     sys.exit(BROKEN_PIPE)
 
 
+class _Stop(SystemExit):
+    """A signal to stop. Typer lets it pass, and with it what is said about a ledger."""
+
+    def __init__(self, number: int) -> None:
+        self.exit_code = 128 + number
+        super().__init__(self.exit_code)
+
+
 def _stop(number: int, frame: FrameType | None) -> NoReturn:
     """Leave through the ordinary way out, so that what was begun is cleaned up."""
-    sys.exit(TERMINATED)
+    raise _Stop(number)
 
 
-def _fail(message: str, code: int, *, hint: bool = False) -> NoReturn:
+def _fail(message: str, code: int, error: BaseException | None = None, *, hint: bool = False) -> NoReturn:
+    """Say what is wrong, and what that has cost if a ledger was charged."""
+    if error is not None and (outcome := find_outcome(error)):
+        message = f"{message} {outcome}"
     if message:  # there is none where the help was shown instead
         typer.echo(f"Error: {message}", err=True)
     if message and hint:

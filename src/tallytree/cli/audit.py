@@ -1,0 +1,184 @@
+"""``tallytree audit``."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.errors import FolderError, InputError, describe, show
+
+if TYPE_CHECKING:
+    from tallytree.auditing.all_audits import AuditOfAll
+    from tallytree.auditing.audits import Audit
+
+
+def audit(
+    mechanism: Annotated[str | None, typer.Argument(help="Its name.", metavar="MECHANISM")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Audit all mechanisms, and a control.")] = False,
+    epsilon: Annotated[str, typer.Option(help="The epsilon to ask for.")] = "2",
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs of each attack on each of two neighbours.",
+            show_default="20,000 of the measuring, 5,000 of the whole; 1,000 if its solver takes long",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For other noise; the same seed finds the same.")] = 0,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the results of --all (Markdown).", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check that a mechanism keeps the epsilon that it states, on invented counts.
+
+    First, all neighbours on small hierarchies are tried, which gives the exact worst privacy loss there. Then
+    the whole mechanism is attacked as a black box: what many runs on two neighbours show epsilon to be, at
+    least. Neither may exceed what is stated, nor what was asked for; otherwise the exit code is 1.
+
+        tallytree audit cumulative-joint
+
+        tallytree audit cumulative-chain --option calibration=published
+    """
+    if every == (mechanism is not None):
+        raise InputError("Name one mechanism to audit, or say --all.")
+    if every:
+        if option:
+            raise InputError("--option goes with one mechanism, not with --all.")
+        passed = _audit_all(epsilon, runs, seed, out, as_json)
+    else:
+        if out is not None:
+            raise InputError("--out goes with --all: it writes the page of all mechanisms.")
+        passed = _audit_one(str(mechanism), option or [], epsilon, runs, seed, as_json)
+    if not passed:
+        raise typer.Exit(1)
+
+
+def _audit_one(
+    name: str, options: list[str], epsilon: str, runs: int | None, seed: int, as_json: bool
+) -> bool:
+    from tallytree.auditing.audits import audit as examine
+    from tallytree.auditing.verdicts import Verdict
+    from tallytree.mechanisms.registry import mechanism
+
+    method = mechanism(name, **_read_options(name, options))
+    with show_progress(quiet=as_json) as progress:
+        found = examine(method, epsilon=epsilon, runs=runs, seed=seed, progress=progress)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_audit(found)
+    return found.verdict == Verdict.HOLDS
+
+
+def _audit_all(epsilon: str, runs: int | None, seed: int, out: Path | None, as_json: bool) -> bool:
+    from tallytree.auditing.all_audits import audit_all
+    from tallytree.auditing.page import write_page
+
+    with show_progress(quiet=as_json) as progress:
+        found = audit_all(epsilon=epsilon, runs=runs, seed=seed, progress=progress)
+    if out is not None:
+        try:
+            out.write_text(write_page(found), encoding="utf-8")
+        except OSError as error:
+            raise FolderError(
+                f"The file {show(out, most=150)} cannot be written: {describe(error)}."
+            ) from None
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _print_all(found)
+        if out is not None:
+            print_text(f"Written: {out}")
+    return found.is_passed
+
+
+def _read_options(name: str, given: list[str]) -> dict[str, Any]:
+    """Options as their mechanism has them: text, a number, or true and false."""
+    from tallytree.mechanisms.registry import mechanism
+
+    usual = {field.name: field.default for field in fields(mechanism(name))}
+    options: dict[str, Any] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"The option {show(text)} is not written as NAME=VALUE.")
+        if key in options:
+            raise InputError(f"The option {show(key)} is given twice.")
+        options[key] = _read_value(key, value, usual.get(key))
+    return options
+
+
+def _read_value(key: str, value: str, usual: object) -> object:
+    if isinstance(usual, bool):
+        if value not in ("true", "false"):
+            raise InputError(f"The option {show(key)} is true or false, not {show(value)}.")
+        return value == "true"
+    if isinstance(usual, (int, float)):
+        try:
+            return type(usual)(value)
+        except ValueError:
+            raise InputError(f"The option {show(key)} is a number, not {show(value)}.") from None
+    return value
+
+
+def _print_audit(found: Audit) -> None:
+    from tallytree.auditing.wording import CASE, conclude, write_case, write_number
+
+    print_table(
+        f"{found.mechanism}, asked for epsilon {write_number(found.asked)}: all neighbours tried",
+        CASE,
+        [write_case(each) for each in found.enumerations],
+        left=3,
+    )
+    print_table(
+        "Attacked: how often an event happened, on one neighbour and on the other",
+        ["seen", "event", "hits", "runs", "epsilon at least", "stated"],
+        [
+            [
+                each.seen,
+                each.evidence.event,
+                f"{each.evidence.hits:,} : {each.evidence.other_hits:,}",
+                f"{each.evidence.runs:,}",
+                f"{each.evidence.bound:.3f}",
+                write_number(each.stated),
+            ]
+            for each in found.attacks
+        ],
+        left=2,
+    )
+    print_text(conclude(found))
+
+
+def _print_all(found: AuditOfAll) -> None:
+    from tallytree.auditing.verdicts import Verdict
+    from tallytree.auditing.wording import conclude, summarize, write_number
+
+    rows = []
+    for audit in found.audits:
+        name, _, *cells = summarize(audit)
+        verdict = str(audit.verdict)
+        rows.append([name, *cells, verdict if audit.verdict == Verdict.HOLDS else verdict.upper()])
+    asked = write_number(found.controls[0].asked)
+    columns = ["mechanism", "stated", "exact loss", "measurements", "counts", "verdict"]
+    print_table(f"Asked for epsilon {asked}: exact worst loss, and what attacks showed", columns, rows)
+    for name, reason in found.skipped.items():
+        print_text(f"Skipped: {name}. {reason}")
+    for audit in found.audits:
+        if audit.verdict != Verdict.HOLDS:
+            print_text(conclude(audit))
+    for audit in found.controls:
+        print_text(f"Control, which must be caught: {conclude(audit)}")
+        if not audit.is_caught_by_both:
+            print_text(
+                "The control was NOT caught by both parts, so this audit shows little: take more runs."
+            )
+    if found.is_passed:
+        print_text("Every mechanism holds what it states, on all that was tried; the control was caught.")
