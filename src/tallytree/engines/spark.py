@@ -6,7 +6,7 @@ import logging
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +112,8 @@ class SparkBackend(Session):
     def close(self) -> None:
         """Forget the tables that were named here."""
         for view in set(self._views):
-            self._session.catalog.dropTempView(view)
+            with suppress(Exception):  # its answer to a question that was interrupted may still be on the way
+                self._session.catalog.dropTempView(view)
 
     def _read_address(self, address: str, columns: Sequence[str]) -> Opened:
         try:
@@ -163,8 +164,9 @@ def use_spark(session: SparkSession) -> Iterator[SparkBackend]:
         spark.close()
         log.setLevel(level)
         for name, earlier in before.items():
-            if earlier is not None:
-                session.conf.set(name, earlier)
+            with suppress(Exception):
+                if earlier is not None:
+                    session.conf.set(name, earlier)
 
 
 @contextmanager
@@ -186,12 +188,15 @@ def open_spark(engine: Engine) -> Iterator[SparkBackend]:
             with use_spark(session) as spark:
                 yield spark
         finally:
-            session.stop()
+            with suppress(Exception):
+                session.stop()
 
 
 def _start(engine: Engine, folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
+    if "," in str(folder):
+        raise EngineError(f"Spark cannot spill to {show(folder, most=150)}: a comma makes two folders of it.")
     log = folder / "log4j2.properties"
     log.write_text(QUIET, encoding="utf-8")
     master = engine.master or "local[*]"
