@@ -80,6 +80,11 @@ def garble_middle(path: Path) -> None:
     path.write_bytes(content[:10] + b"\xff" * 40 + content[50:])
 
 
+def make_folder(bench: Bench, name: str) -> Path:
+    (bench.folder / name).mkdir()
+    return bench.folder / name
+
+
 def make_pipe(bench: Bench) -> Path:
     os.mkfifo(bench.folder / "pipe.csv")
     return bench.folder / "pipe.csv"
@@ -303,6 +308,12 @@ SETTINGS: list[Case] = [
         EngineError,
         "Nothing can be spilled to .*Not a directory",
     ),
+    (
+        "spill-comma",
+        lambda b: count(engine=tt.Engine(name="spark", spill_folder=make_folder(b, "a,b"))),
+        EngineError,
+        "Spark cannot spill to .*: a comma makes two folders of it",
+    ),
     ("spill-null", lambda b: count(engine=tt.Engine(spill_folder="a\0b")), EngineError, "such a name"),
     (
         "table-of-a-file",
@@ -462,6 +473,7 @@ FILES: list[Case] = [
     ),
     ("csv-empty", lambda b: csv(b, "", ""), EngineError, "people.csv' is empty"),
     ("csv-header-only", lambda b: csv(b, ""), CountsError, "There are no records"),
+    ("csv-endless-line", lambda b: csv(b, "", "x" * (2**22 + 1)), CountsError, "is it damaged"),
     ("csv-no-header", lambda b: csv(b, ROWS, ""), CountsError, "none of the columns.*has the table a header"),
     ("csv-title", lambda b: csv(b, HEADER + ROWS, f"{SECRET}\n"), CountsError, "none of the columns"),
     ("csv-blank-line-first", lambda b: csv(b, HEADER + ROWS, "\n"), CountsError, "begins with an empty line"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -573,14 +575,53 @@ def test_an_interruption_ends_the_query_of_the_server(
         wait_for(0)
 
 
+OWN_SESSION = """
+import signal, sys, threading
+from pyspark import SparkContext
+from tallytree.cli.main import main
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where the tests run in the background
+thread, number = threading.get_ident(), int(sys.argv.pop(1))
+
+def has_jobs():
+    try:
+        return SparkContext._active_spark_context.statusTracker().getActiveJobsIds()
+    except Exception:  # it is not there yet
+        return []
+
+def stop_when_it_runs():
+    while not has_jobs():
+        threading.Event().wait(0.1)
+    signal.pthread_kill(thread, number)
+
+if number:
+    threading.Thread(target=stop_when_it_runs, daemon=True).start()
+try:
+    main()
+except SystemExit as end:
+    print(end.code, SparkContext._gateway)
+"""
+"""A command that may get a signal while a job of Spark runs; it says whether the JVM has ended."""
+
+
 @pytest.mark.xdist_group("spark")
-def test_spark_shows_nothing_of_the_data(place: Path) -> None:
-    need(os.environ.get("JAVA_HOME") or Path("/usr/bin/java").exists(), "Java")
+@pytest.mark.parametrize(
+    ("number", "code", "words"),
+    [(0, 2, "Error: Spark could not count the records: are the files"), (2, 130, "Error: Interrupted")],
+    ids=["damaged", "interrupted"],
+)
+def test_a_session_of_our_own_shows_nothing_and_leaves_nothing(
+    number: int, code: int, words: str, many: Path, place: Path
+) -> None:
+    need(shutil.which("java") or os.environ.get("JAVA_HOME"), "Java")
     (place / "long.csv").write_text(HEADER + ROWS + f"1,{SECRET},{SECRET},1,{COUNT}\n")
     before = list_all(place)
-    words = count(source="long.csv", engine="spark", master="local[1]", spill_folder="spill")
-    outcome = run_process(place, *words)
-    assert outcome.code == 2
-    check_secrets(outcome.err.replace(str(place), "PATH"))
-    assert outcome.err.splitlines()[-1].startswith("Error: Spark could not count the records: are the files")
+    source = str(many) if number else "long.csv"
+    command = count(source=source, engine="spark", master="local[1]", spill_folder="spill")
+    start = [sys.executable, "-c", OWN_SESSION, str(number), *command]
+    done = subprocess.run(start, cwd=place, capture_output=True, text=True, check=False)
+    assert done.stdout == f"{code} None\n", done.stderr
+    check_secrets(done.stderr.replace(str(place), "PATH"))
+    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(words)
     assert list_all(place) == before

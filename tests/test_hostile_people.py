@@ -140,6 +140,13 @@ def test_names_that_differ_only_in_case_are_different(kind: str, tmp_path: Path)
     assert count(source, names, frame=make_people(names)) == expect()
 
 
+def test_names_with_numbers_are_no_other_case(tmp_path: Path) -> None:
+    names = {**PLAIN, "region": "group_1", "below": "group_2"}
+    for place in range(2):
+        write_parquet(make_people(names).slice(2 * place, 2), tmp_path / f"{place}.parquet")
+    assert count(tmp_path, names) == expect()
+
+
 @pytest.mark.parametrize("key", [key for key in NAMES if key != "long"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_paths_are_only_names(kind: str, key: str, tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class DuckDBSession(Session):
         """The files as DuckDB reads them; every column of a CSV file is text ("01" stays "01")."""
         try:
             if files.kind == "parquet":
-                return self._read_parquet(files, columns)
+                return self._read_parquet(files, [*columns, *also])
             return stack([self._read_csv(*part, files) for part in read_headers(files)], columns, also)
         except InputError:
             raise
@@ -55,10 +55,12 @@ class DuckDBSession(Session):
         )
         if not _may_be_renamed(table.columns):
             return Opened(table, table.columns)
-        if several:
+        own = [pa_parquet.read_schema(path).names for path in files.paths]
+        if not several:
+            return Opened(table, (*own[0], *table.columns[len(own[0]) :]))
+        if any(len({name.lower() for name in names}) < len(names) for names in own):
             raise CountsError("The files have columns whose names differ only in case: give one file.")
-        own = pa_parquet.read_schema(files.paths[0]).names
-        return Opened(table, (*own, *table.columns[len(own) :]))
+        return Opened(table, table.columns)
 
     def _read_csv(self, header: Header, paths: list[str], files: Files) -> Opened:
         # Nothing is guessed: a guess may take the first lines, or all that begin with "#", for no data.

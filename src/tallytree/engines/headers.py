@@ -14,6 +14,9 @@ from tallytree.engines.session import Opened
 from tallytree.errors import CountsError, show
 from tallytree.tables import check_columns
 
+LONGEST = 2**22
+"""Characters of a line: of a file without line ends not all is read."""
+
 
 @dataclass(frozen=True)
 class Header:
@@ -38,7 +41,9 @@ def _read_header(path: str, delimiter: str) -> Header:
 
     def read_lines(file: TextIO) -> Iterator[str]:
         nonlocal last
-        while last := file.readline():  # more than one if there are line breaks in quotes
+        while last := file.readline(LONGEST):  # more than one if there are line breaks in quotes
+            if len(last) == LONGEST:
+                raise csv.Error
             yield last
 
     try:

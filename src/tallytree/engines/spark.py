@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,8 +115,7 @@ class SparkBackend(Session):
     def close(self) -> None:
         """Forget the tables that were named here."""
         for view in set(self._views):
-            with suppress(Exception):  # its answer to a question that was interrupted may still be on the way
-                self._session.catalog.dropTempView(view)
+            self._session.catalog.dropTempView(view)
 
     def _read_address(self, address: str, columns: Sequence[str]) -> Opened:
         try:
@@ -161,18 +163,18 @@ def use_spark(session: SparkSession) -> Iterator[SparkBackend]:
     try:
         yield spark
     finally:
-        spark.close()
-        log.setLevel(level)
+        _ask_aside(spark.close)
         for name, earlier in before.items():
-            with suppress(Exception):
-                if earlier is not None:
-                    session.conf.set(name, earlier)
+            if earlier is not None:
+                _ask_aside(session.conf.set, name, earlier)
+        log.setLevel(level)
 
 
 @contextmanager
 def open_spark(engine: Engine) -> Iterator[SparkBackend]:
     """The session that is active, or a new one, which is stopped at the end."""
     try:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError:
         raise EngineError("Spark needs its package: pip install 'tallytree[spark]'.") from None
@@ -182,14 +184,34 @@ def open_spark(engine: Engine) -> Iterator[SparkBackend]:
         with use_spark(active) as spark:
             yield spark
         return
+    is_ours = SparkContext._gateway is None
     with private_folder(engine.spill_folder) as folder:
         session = _start(engine, folder)
         try:
             with use_spark(session) as spark:
                 yield spark
         finally:
-            with suppress(Exception):
-                session.stop()
+            _ask_aside(session.stop)
+            if is_ours:
+                _end_jvm()
+
+
+def _ask_aside(question: Callable[..., object], *values: str) -> None:
+    """Ask Spark something at the end, in a new thread: one that was interrupted would get an old answer."""
+    with ThreadPoolExecutor(1) as aside, suppress(Exception):
+        aside.submit(question, *values).result()
+
+
+def _end_jvm() -> None:
+    """End the JVM that was started here: another session in it would spill to the same folder, made anew."""
+    from pyspark import SparkContext
+
+    gateway: Any = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    with suppress(Exception):
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
 
 
 def _start(engine: Engine, folder: Path) -> Any:
@@ -215,6 +237,7 @@ def _start(engine: Engine, folder: Path) -> Any:
     builder = SparkSession.builder.master(master).appName("tallytree")
     for name, value in settings.items():
         builder = builder.config(name, value)
+    interrupted = signal.getsignal(signal.SIGINT)
     try:
         return builder.getOrCreate()
     except Exception as error:
@@ -222,6 +245,10 @@ def _start(engine: Engine, folder: Path) -> Any:
             f"Spark does not start ({type(error).__name__}): is there a Java for it (JAVA_HOME), and is "
             "the master right?"
         ) from None
+    finally:
+        # Spark listens for interruptions too, and would ask the JVM something in the middle of an answer.
+        if threading.current_thread() is threading.main_thread() and interrupted is not None:
+            signal.signal(signal.SIGINT, interrupted)
 
 
 def _refuse_damage(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
