@@ -78,7 +78,7 @@ def read_rows(place: str | Path) -> list[Entry]:
 
 def sum_charges(place: str | Path) -> Fraction:
     """What the ledger shows as spent."""
-    return sum((Fraction(row.epsilon) for row in read_rows(place) if row.kind == "charge"), Fraction(0))
+    return sum((Fraction(row.amount) for row in read_rows(place) if row.kind == "charge"), Fraction(0))
 
 
 def run_workers(what: str, place: str | Path, folder: Path, *more: object) -> Any:

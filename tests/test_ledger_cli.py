@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import tallytree as tt
-from tallytree.cli.main import main
 from tallytree.ledger.store import TABLE
 from tests.bad_input_support import check_message
 from tests.ledger_support import change, make_schema, read_rows, tamper
@@ -21,21 +19,10 @@ Run = Callable[..., tuple[int, str, str]]
 FLAGS = ["--region", "state", "--sizes", "1:3"]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run a command line in this process; the exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.fixture(autouse=True)
+def counts(run: Run, tmp_path: Path) -> None:
+    """A table to release, where the commands run."""
     (tmp_path / "counts.csv").write_text(COUNTS)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tallytree", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return call
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
@@ -53,7 +40,7 @@ def release(out: str, place: str, epsilon: str = "1", *more: str) -> list[str]:
 
 def test_from_a_budget_to_its_end(run: Run, place: str) -> None:
     code, out, err = run("ledger", "create", place, "--dataset", "census", "--epsilon", "1.5")
-    assert (code, out, err) == (0, "Dataset census has the budget epsilon = 3/2.\n", "")
+    assert (code, out, err) == (0, "Dataset census has the budget epsilon = 1.5.\n", "")
     code, out, err = run(*release("first", place))
     assert (code, err) == (0, "")
     assert "Epsilon 1 was charged to dataset 'census', as entry 2 of the ledger: 1 spent in all" in out
@@ -76,13 +63,13 @@ def test_from_a_budget_to_its_end(run: Run, place: str) -> None:
 
 def test_programs_read_the_same(run: Run, place: str) -> None:
     code, out, _ = run("ledger", "create", place, "--dataset", "a", "--epsilon", "1/3", "--json")
-    assert (code, json.loads(out)) == (0, {"dataset": "a", "total": "1/3"})
+    assert (code, json.loads(out)) == (0, {"dataset": "a", "unit": "epsilon", "total": "1/3"})
     run("ledger", "create", place, "--dataset", "b", "--epsilon", "2")
     assert run(*release("out", place, "1/4", "--dataset", "b", "--json"))[0] == 0
     shown = json.loads(run("ledger", "show", place, "--json")[1])
     assert shown["datasets"] == [
-        {"dataset": "a", "total": "1/3", "spent": "0", "remaining": "1/3", "charges": 0},
-        {"dataset": "b", "total": "2", "spent": "1/4", "remaining": "7/4", "charges": 1},
+        {"dataset": "a", "unit": "epsilon", "total": "1/3", "spent": "0", "remaining": "1/3", "charges": 0},
+        {"dataset": "b", "unit": "epsilon", "total": "2", "spent": "1/4", "remaining": "7/4", "charges": 1},
     ]
     assert [entry["hash"] for entry in shown["entries"]] == [row.hash for row in read_rows(place)]
     assert json.loads(run("ledger", "verify", place, "--json")[1])["passed"] is True
@@ -92,7 +79,7 @@ def test_a_broken_chain_has_exit_code_1(run: Run, place: str) -> None:
     run("ledger", "create", place, "--dataset", "census", "--epsilon", "5")
     for name in ("first", "second"):
         assert run(*release(name, place))[0] == 0
-    change(place, 2, {"epsilon": "1/100"})
+    change(place, 2, {"amount": "1/100"})
     code, out, err = run("ledger", "verify", place)
     assert (code, err) == (1, "")
     assert "entry 2 was changed" in out
@@ -102,7 +89,7 @@ def test_a_broken_chain_has_exit_code_1(run: Run, place: str) -> None:
         code, out, err = run(*words)
         assert (code, out) == (2, "")
         assert "entry 2 was changed" in err
-    change(place, 2, {"epsilon": "1"})
+    change(place, 2, {"amount": "1"})
     assert run("ledger", "verify", place)[0] == 0
     tamper(place, f"DELETE FROM {TABLE.name} WHERE number = 3")
     assert run("ledger", "verify", place)[0] == 0  # the end was cut off
@@ -155,7 +142,7 @@ WRONG = {
     "create-nowhere": (["ledger", "create", "a/b.db", "--dataset", "x", "--epsilon", "1"], "No such file"),
     "create-zero": (["ledger", "create", "new.db", "--dataset", "x", "--epsilon", "0"], "above zero"),
     "create-nameless": (["ledger", "create", "new.db", "--dataset", " ", "--epsilon", "1"], "name"),
-    "create-half": (["ledger", "create", "new.db", "--dataset", "x"], "Missing option '--epsilon'"),
+    "create-half": (["ledger", "create", "new.db", "--dataset", "x"], "epsilon must be text"),
     "show": (["ledger", "show", "no.db"], "no ledger"),
     "verify": (["ledger", "verify", "counts.csv"], "not a ledger"),
     "verify-release": (["ledger", "verify", "ledger.db", "--release", "no"], "no release folder 'no'"),

@@ -74,5 +74,5 @@ def test_creators_of_one_dataset_make_it_once(place: str) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         (total,) = filter(None, pool.map(run, range(8)))
-    assert [row.epsilon for row in read_rows(place)] == [str(total)]
+    assert [row.amount for row in read_rows(place)] == [str(total)]
     assert tt.Ledger(place).balance().total == total

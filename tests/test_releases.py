@@ -32,7 +32,7 @@ def test_a_release_holds_what_it_promises(counts: tt.GroupCounts) -> None:
     ]
     privacy = release.manifest["privacy"]
     assert privacy["epsilon"] == "7/10"
-    assert "epsilon = 7/10" in privacy["statement"]
+    assert "epsilon = 0.7" in privacy["statement"]
     assert "also covers a person whose group becomes empty" in privacy["statement"]
     assert "exact probabilities" in privacy["noise"]
 

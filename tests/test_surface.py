@@ -38,11 +38,14 @@ def test_signatures() -> None:
     assert parameters(tt.mechanism("direct-dp").postprocess) == ["measurements", "total"]
     assert parameters(tt.Measurements) == ["plan", "values"]
     assert parameters(tt.release) == [
-        "counts", "epsilon", "mechanism", "budget", "public_totals", "noise", "ledger", "dataset",
+        "counts", "epsilon", "mechanism", "budget", "public_totals", "delta", "rho", "noise", "ledger",
+        "dataset",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
-    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon"]
-    assert parameters(tt.simulate) == ["counts", "epsilon", "mechanism", "seed", "budget", "public_totals"]
+    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho"]
+    assert parameters(tt.simulate) == [
+        "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho",
+    ]  # fmt: skip
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
 

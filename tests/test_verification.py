@@ -1,5 +1,6 @@
 """What is wrong is found, counted, and shown by an example."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -7,7 +8,6 @@ import numpy.typing as npt
 import pytest
 
 import tallytree as tt
-from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.verification import check_budget, check_public_totals, verify_counts
 
 Ints = npt.NDArray[np.int64]
@@ -56,14 +56,13 @@ def test_every_violation_is_counted() -> None:
     assert violations(counts) == {"consistency": 4, "validity": 0, "faithfulness": 2}
 
 
-@pytest.mark.parametrize("field", ["sensitivity", "epsilon", "scale"])
+@pytest.mark.parametrize("field", ["sensitivity", "loss", "scale"])
 def test_a_plan_whose_noise_does_not_fit_is_found(field: str) -> None:
     plan = tt.mechanism("direct-dp").plan(H, sizes=(1, 2), epsilon="1")
     assert check_budget(plan, Fraction(1)).passed
     first = plan.levels[0]
-    values = {f: getattr(first, f) for f in ("name", "query", "sensitivity", "epsilon", "scale")}
-    values[field] = values[field] / 2
-    wrong = Plan(H, (1, 2), plan.bounds, (LevelPlan(**values), *plan.levels[1:]))
+    other = replace(first, **{field: getattr(first, field) / 2})
+    wrong = replace(plan, levels=(other, *plan.levels[1:]))
     assert not check_budget(wrong, Fraction(1)).passed
     assert not check_budget(plan, Fraction(2)).passed
 

@@ -22,7 +22,7 @@ from tallytree.mechanisms.registry import DEFAULT, find_mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.measurements import Measurements
-from tallytree.privacy.noise import SeededNoise
+from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
 from tallytree.releases import Release
 from tallytree.sizes import Sizes
@@ -58,18 +58,20 @@ class Simulation:
 def simulate(
     counts: GroupCounts,
     *,
-    epsilon: Exact,
+    epsilon: Exact | None = None,
     mechanism: str | Mechanism = DEFAULT,
     seed: int,
     budget: Mapping[str, Exact] | None = None,
     public_totals: str | None = None,
+    delta: Exact | None = None,
+    rho: Exact | None = None,
     progress: Progress = no_progress,
 ) -> Simulation:
     """Run a mechanism with noise drawn from ``seed``. Not private: for data that is not sensitive."""
     if not isinstance(counts, GroupCounts):
         raise CountsError("A simulation is made from GroupCounts.")
     method = find_mechanism(mechanism)
-    noise = SeededNoise(seed)
+    noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
     plan = method.plan(
         counts.hierarchy,
         sizes=counts.sizes,
@@ -77,6 +79,8 @@ def simulate(
         budget=budget,
         bounds=counts.bounds,
         public_totals=public_totals,
+        delta=delta,
+        rho=rho,
     )
     measurements = measure_with_seed(plan, counts, noise=noise, progress=progress)
     solution = method.postprocess(measurements, total=counts.total)

@@ -18,6 +18,8 @@ from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import LevelPlan, Plan
+from tallytree.privacy.units import UnitName
+from tallytree.privacy.zcdp import parse_delta
 from tallytree.sizes import check_sizes
 from tallytree.statement import describe_protection, list_public_facts
 
@@ -55,6 +57,7 @@ def write_manifest(
         "privacy": {
             "statement": describe_protection(plan, has_frame=has_frame),
             "epsilon": str(plan.epsilon),
+            **_state_concentrated(plan),
             "neighbours": "datasets that differ by one person",
             "max_records": plan.bounds.max_records,
             "max_quantity": plan.bounds.max_quantity,
@@ -64,7 +67,7 @@ def write_manifest(
                     "name": level.name,
                     "query": level.query,
                     "sensitivity": str(level.sensitivity),
-                    "epsilon": str(level.epsilon),
+                    level.unit: str(level.loss),
                     "scale": str(level.scale),
                 }
                 for level in plan.levels
@@ -97,15 +100,25 @@ def write_manifest(
     }
 
 
+def _state_concentrated(plan: Plan) -> dict[str, str]:
+    """What Gaussian noise promises beside epsilon: nothing under pure differential privacy."""
+    return {} if plan.delta is None else {"delta": str(plan.delta), "rho": str(plan.loss.rho)}
+
+
 def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
     """The plan that a manifest states, with its numbers as they stand there."""
     try:
         privacy = manifest["privacy"]
+        delta = parse_delta(privacy["delta"]) if "delta" in privacy else None
+        unit: UnitName = "epsilon" if delta is None else "rho"
         levels = tuple(
             LevelPlan(
                 str(level["name"]),
                 str(level["query"]),
-                *(_read_exact(level[name]) for name in ("sensitivity", "epsilon", "scale")),
+                _read_exact(level["sensitivity"]),
+                _read_exact(level[unit]),
+                _read_exact(level["scale"]),
+                unit,
             )
             for level in privacy["levels"]
         )
@@ -118,7 +131,7 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
         raise FolderError("The manifest is damaged: it does not state a plan.") from None
     if tuple(level.name for level in levels) != hierarchy.levels:
         raise FolderError("The manifest's plan is for other levels than its data.")
-    return Plan(hierarchy, sizes, bounds, levels, public_totals)
+    return Plan(hierarchy, sizes, bounds, levels, public_totals, delta)
 
 
 def _read_exact(text: object) -> Fraction:

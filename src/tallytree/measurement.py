@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 def measure(
     plan: Plan, counts: GroupCounts, *, noise: ExactNoise, progress: Progress = no_progress
 ) -> PrivateMeasurements:
-    """The plan's noisy answers, which are epsilon-differentially private from here on."""
+    """The plan's noisy answers, which are differentially private from here on."""
     if not isinstance(noise, ExactNoise):  # types say so already; a wrong call must not pass either
         raise TypeError("A release needs exact noise.")
     return PrivateMeasurements(plan, _add_noise(plan, counts, noise, progress), noise.description)
@@ -36,6 +36,8 @@ def measure_with_seed(
 
 
 def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress) -> list[Ints]:
+    if noise.distribution != plan.unit.distribution:
+        raise TypeError(f"The plan needs {plan.unit.distribution} noise, not {noise.distribution} noise.")
     answers = plan.answers(counts)
     report = progress("Drawing noise", sum(answer.size for answer in answers))
     noisy = []

@@ -25,36 +25,47 @@ from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, find_mechanism
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.privacy.noise import ExactNoise, OpenDPNoise
+from tallytree.privacy.noise import ExactNoise, GaussianNoise, OpenDPNoise
 from tallytree.privacy.plan import Plan
+from tallytree.privacy.units import EPSILON, RHO
 from tallytree.progress import Progress, no_progress
 from tallytree.release_tables import check_level_names
 from tallytree.releases import Release
 
-NOISES: dict[str, type[ExactNoise]] = {"digits": DigitNoise, "opendp": OpenDPNoise}
-"""The exact samplers by name: the same distribution, ours fast, OpenDP's an independent implementation."""
+NOISES: dict[str, type[ExactNoise]] = {
+    "digits": DigitNoise,
+    "opendp": OpenDPNoise,
+    "gaussian": GaussianNoise,
+}
+"""The exact samplers by name. The first two draw alike: ours is fast, OpenDP's independent of it."""
 
 
 def release(
     counts: GroupCounts,
     *,
-    epsilon: Exact,
+    epsilon: Exact | None = None,
     mechanism: str | Mechanism = DEFAULT,
     budget: Mapping[str, Exact] | None = None,
     public_totals: str | None = None,
-    noise: str = "digits",
+    delta: Exact | None = None,
+    rho: Exact | None = None,
+    noise: str | None = None,
     ledger: Ledger | Place | None = None,
     dataset: str | None = None,
     progress: Progress = no_progress,
 ) -> Release:
-    """Release ``counts`` under epsilon-differential privacy.
+    """Release ``counts`` under differential privacy.
 
     ``epsilon`` is text, an int, a Fraction or a Decimal; ``budget`` weighs the levels, which share
     epsilon evenly if it is None; ``public_totals`` is the level down to which the regions' numbers of
     groups are public, and are kept, by mechanisms that can; ``noise`` is the exact sampler to draw with,
-    "digits" or "opendp".
+    "digits" (the default) or "opendp".
 
-    Each call spends ``epsilon`` anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
+    With ``delta`` the noise is discrete Gaussian ("gaussian"), and the release is (epsilon, delta)-DP: the
+    loss is counted as the largest rho of zero-concentrated differential privacy that implies it, or as the
+    ``rho`` that is given in place of epsilon.
+
+    Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
     more than its budget. Without one, nothing remembers, and the manifest says so.
 
@@ -67,9 +78,7 @@ def release(
     if ledger is None and dataset is not None:
         raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
     book = None if ledger is None else open_ledger(ledger)
-    method, sampler = find_mechanism(mechanism), _find_noise(noise)
-    if method.obstacle:
-        raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
+    method, sampler = find_release_mechanism(mechanism), find_noise(noise, delta)
     check_level_names(counts.hierarchy)
     plan = method.plan(
         counts.hierarchy,
@@ -78,12 +87,14 @@ def release(
         budget=budget,
         bounds=counts.bounds,
         public_totals=public_totals,
+        delta=delta,
+        rho=rho,
     )
     method.require()
     if book is None:
         return _carry_out(method, plan, counts, sampler, progress, None)
     with book.tell_what_was_spent():
-        receipt = book.charge(plan.epsilon, what=_describe_purpose(method, plan), dataset=dataset)
+        receipt = book.charge(plan.loss, what=_describe_purpose(method, plan), dataset=dataset)
         return _carry_out(method, plan, counts, sampler, progress, receipt)
 
 
@@ -126,7 +137,23 @@ def _describe_purpose(method: Mechanism, plan: Plan) -> str:
     return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {low} to {high}"
 
 
-def _find_noise(name: str) -> ExactNoise:
+def find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
+    """A mechanism, refused if what it makes may not be released."""
+    method = find_mechanism(mechanism)
+    if method.obstacle:
+        raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
+    return method
+
+
+def find_noise(name: str | None, delta: object) -> ExactNoise:
+    """The sampler of that name, or the usual one; refused if it is not of the kind that delta asks for."""
+    if name is None:
+        name = "digits" if delta is None else "gaussian"
     if not isinstance(name, str) or name not in NOISES:
         raise PrivacyError(f"There is no noise {show(name)}: {name_choices(name, NOISES)}")
-    return NOISES[name]()
+    noise = NOISES[name]()
+    if delta is None and noise.distribution != EPSILON.distribution:
+        raise PrivacyError(f"The noise {name!r} needs a delta, far below one in the number of people.")
+    if delta is not None and noise.distribution != RHO.distribution:
+        raise PrivacyError(f"The noise {name!r} keeps epsilon without a delta: leave one of the two out.")
+    return noise

@@ -18,14 +18,16 @@ from tallytree.engines.settings import Engine, EngineName
 from tallytree.errors import SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
+from tallytree.privacy.losses import Loss, add_losses
 from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.plan import split_loss
 from tallytree.progress import Progress
 from tallytree.region_tables import read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
 
 PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
-NOT_TEXT = ("sizes", "epsilon", "budget", "max_records", "max_quantity", "threads", *LISTS)
+NOT_TEXT = ("sizes", "epsilon", "delta", "rho", "budget", "max_records", "max_quantity", "threads", *LISTS)
 
 ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
 OF_PEOPLE = ("person", "quantity", "frame", "table", *ENGINE)
@@ -130,23 +132,39 @@ class CountSpec:
 class ReleaseSpec(CountSpec):
     """Everything that a release needs, from people or from a table of counts."""
 
-    epsilon: str | int | Decimal
+    epsilon: str | int | Decimal | None = None
+    delta: str | int | Decimal | None = None
+    rho: str | int | Decimal | None = None
     size: str = "size"
     groups: str = "groups"
     mechanism: str = DEFAULT
     budget: Mapping[str, str | int | Decimal] | None = None
     public_totals: str | None = None
-    noise: str = "digits"
+    noise: str | None = None
     ledger: str | None = None
     dataset: str | None = None
 
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
+        if "epsilon" not in values and "rho" not in values:
+            raise SpecError("The setting 'epsilon' is missing: the privacy budget.")
         people = "group" in values
         for name in OF_COUNTS if people else OF_PEOPLE:
             if name in values:
                 other = "a table of counts: leave 'group' out" if people else "people: give 'group' as well"
                 raise SpecError(f"The setting {name!r} belongs to {other}.")
+
+    def settle(self) -> Loss:
+        """What the release will cost. Refuses what is wrong with it before anything is counted."""
+        from tallytree.pipeline import find_noise, find_release_mechanism
+
+        find_release_mechanism(self.mechanism)
+        find_noise(self.noise, self.delta)
+        levels = [self.root_level, *self.regions]
+        parts, delta = split_loss(
+            levels, epsilon=self.epsilon, rho=self.rho, delta=self.delta, budget=self.budget
+        )
+        return add_losses("epsilon" if delta is None else "rho", parts)
 
     def count(self, progress: Progress) -> GroupCounts:
         """The counts of the source, or of its people. Sensitive."""

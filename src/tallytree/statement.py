@@ -1,5 +1,6 @@
 """What a release promises, in words that a reader without a background in privacy can follow."""
 
+from tallytree.privacy.budget import show_exact
 from tallytree.privacy.plan import Plan
 
 
@@ -9,13 +10,29 @@ def describe_protection(plan: Plan, *, has_frame: bool | None = None) -> str:
     ``has_frame`` tells where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`.
     """
     m, z = plan.bounds.max_records, plan.bounds.max_quantity
-    parts = ", ".join(f"{level.epsilon} at level {level.name!r}" for level in plan.levels)
+    unit = plan.unit.name
+    parts = ", ".join(f"{show_exact(level.loss)} at level {level.name!r}" for level in plan.levels)
     return (
-        f"The released counts are epsilon-differentially private with epsilon = {plan.epsilon}: for any "
-        "two datasets that differ by one person, the probabilities of any outcome differ at most by the "
-        f"factor exp({plan.epsilon}). A person has at most {m} record{'s' if m > 1 else ''}, each of "
-        f"quantity at most {z}. Epsilon is spent as {parts}; each part covers all regions of its "
+        f"{describe_guarantee(plan)} A person has at most {m} record{'s' if m > 1 else ''}, each of "
+        f"quantity at most {z}. {unit.capitalize()} is spent as {parts}; each part covers all regions of its "
         f"level together. {describe_empty_groups(plan, has_frame)}"
+    )
+
+
+def describe_guarantee(plan: Plan) -> str:
+    """How strongly a person is protected."""
+    epsilon = show_exact(plan.epsilon)
+    outcomes = (
+        "for any two datasets that differ by one person, the probabilities of any outcome differ at most by "
+        f"the factor exp({epsilon})"
+    )
+    if plan.delta is None:
+        return f"The released counts are epsilon-differentially private with epsilon = {epsilon}: {outcomes}."
+    rho, delta = show_exact(plan.loss.rho), show_exact(plan.delta)
+    return (
+        f"The released counts are rho-zero-concentrated differentially private with rho = {rho}. That "
+        f"implies (epsilon, delta)-differential privacy with epsilon = {epsilon} at delta = {delta}: "
+        f"{outcomes}, and an addition of {delta}."
     )
 
 

@@ -123,15 +123,18 @@ def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int)
 
 
 def check_budget(plan: Plan, epsilon: Fraction) -> Check:
-    """Every level's noise is what its query and its part of epsilon ask for; the parts add up."""
+    """Every level's noise is what its query and its part of the budget ask for; the parts add up."""
+    unit = plan.unit
     wrong = [
         f"level {show(level.name)} has the scale {level.scale}"
         for index, level in enumerate(plan.levels)
-        if level.sensitivity != find_query(level.query).sensitivity(plan.bounds, plan.shape(index)[0])
-        or level.epsilon <= 0
-        or level.scale != level.sensitivity / level.epsilon
+        if level.unit != unit.name
+        or level.loss <= 0
+        or level.sensitivity
+        != unit.find_sensitivity(find_query(level.query), plan.bounds, plan.shape(index)[0])
+        or level.scale != unit.find_scale(level.sensitivity, level.loss)
     ]
-    if plan.epsilon != epsilon:
+    if not wrong and plan.epsilon != epsilon:
         wrong.append(f"the levels' parts add up to {plan.epsilon}, not {epsilon}")
     statement = "noise fits sensitivity and budget at every level, and the parts add up to epsilon"
     return Check("budget", statement, len(wrong), wrong[0] if wrong else "")

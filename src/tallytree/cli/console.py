@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 from tallytree.releases import Release
 from tallytree.verification import Verification
@@ -96,15 +97,15 @@ def print_release(release: Release) -> None:
     print_text(release.manifest["privacy"]["statement"])
     print_table(
         "Budget and noise",
-        ["level", "query", "regions", "sensitivity", "epsilon", "scale", "groups"],
+        ["level", "query", "regions", "sensitivity", plan.unit.name, "scale", "groups"],
         [
             [
                 level.name,
                 level.query,
                 f"{plan.shape(index)[0]:,}",
                 str(level.sensitivity),
-                str(level.epsilon),
-                str(level.scale),
+                show_exact(level.loss),
+                show_exact(level.scale),
                 f"{int(release.counts[index].sum()):,}",
             ]
             for index, level in enumerate(plan.levels)
@@ -118,9 +119,10 @@ def print_release(release: Release) -> None:
 
 def summarize(release: Release, folder: str) -> dict[str, Any]:
     """A release in a few facts, for programs."""
+    privacy = release.manifest["privacy"]
     return {
         "folder": folder,
-        "epsilon": str(release.epsilon),
+        **{name: privacy[name] for name in ("epsilon", "delta", "rho") if name in privacy},
         "mechanism": release.manifest["mechanism"]["name"],
         "total": release.total,
         "verification": release.verify().to_dict(),

@@ -24,22 +24,34 @@ Place = Annotated[
 def create(
     place: Place,
     dataset: Annotated[str, typer.Option(help="The dataset's name.", metavar="NAME")],
-    epsilon: Annotated[str, typer.Option(help="Its total budget, which can never be changed.", metavar="E")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="Its total budget, which can never be changed.", metavar="E")
+    ] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="For releases with Gaussian noise: the budget's delta.", metavar="D")
+    ] = None,
+    rho: Annotated[
+        str | None, typer.Option(help="The total budget as a rho, in place of epsilon.", metavar="R")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Give a dataset its total budget, in a new ledger or in one that there is.
 
         tallytree ledger create ledger.db --dataset census --epsilon 3
 
-    Releases made with --ledger are charged to it, and refused when it is used up.
+    Releases made with --ledger are charged to it, and refused when it is used up. With --delta the budget is
+    kept as a rho of zero-concentrated differential privacy, which releases with Gaussian noise need; others
+    may be charged to it too.
     """
     from tallytree.ledger.ledger import Ledger
+    from tallytree.privacy.budget import show_exact
 
-    balance = Ledger.create(place, dataset=dataset, epsilon=epsilon).balance(dataset)
+    ledger = Ledger.create(place, dataset=dataset, epsilon=epsilon, delta=delta, rho=rho)
+    balance = ledger.balance(dataset)
     if as_json:
-        print_json({"dataset": balance.dataset, "total": str(balance.total)})
+        print_json({"dataset": balance.dataset, "unit": balance.unit, "total": str(balance.total)})
         return
-    print_text(f"Dataset {balance.dataset} has the budget epsilon = {balance.total}.")
+    print_text(f"Dataset {balance.dataset} has the budget {balance.unit} = {show_exact(balance.total)}.")
 
 
 @app.command()
@@ -55,6 +67,7 @@ def show(place: Place, as_json: Json = False) -> None:
         datasets: list[dict[str, Any]] = [
             {
                 "dataset": balance.dataset,
+                "unit": balance.unit,
                 "total": str(balance.total),
                 "spent": str(balance.spent),
                 "remaining": str(balance.remaining),
@@ -66,17 +79,21 @@ def show(place: Place, as_json: Json = False) -> None:
         return
     print_table(
         "Budgets",
-        ["dataset", "total", "spent", "remaining", "charges"],
-        [[b.dataset, str(b.total), str(b.spent), str(b.remaining), f"{b.charges:,}"] for b in balances],
+        ["dataset", "unit", "total", "spent", "remaining", "charges"],
+        [
+            [b.dataset, b.unit, str(b.total), str(b.spent), str(b.remaining), f"{b.charges:,}"]
+            for b in balances
+        ],
+        left=2,
     )
     print_table(
         "Entries",
-        ["entry", "time (UTC)", "dataset", "kind", "epsilon", "what"],
+        ["entry", "time (UTC)", "dataset", "kind", "unit", "amount", "what"],
         [
-            [str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.epsilon, e.what]
+            [str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.unit, e.amount, e.what]
             for e in record.entries
         ],
-        left=6,
+        left=7,
     )
 
 

@@ -44,6 +44,7 @@ from tallytree.cli.options import (
 if TYPE_CHECKING:
     from tallytree.ledger.ledger import Ledger
     from tallytree.ledger.receipts import Receipt
+    from tallytree.privacy.losses import Loss
     from tallytree.specs import ReleaseSpec
 
 COUNTS = "A table of counts, in place of people"
@@ -67,8 +68,18 @@ def release(
             help="Keep the public numbers of groups of regions down to this level.", metavar="LEVEL"
         ),
     ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10."),
+    ] = None,
+    rho: Annotated[
+        str | None, typer.Option(help="The budget of Gaussian noise as a rho, in place of epsilon.")
+    ] = None,
     noise: Annotated[
-        str | None, typer.Option(help="The exact sampler: digits or opendp.", show_default="digits")
+        str | None,
+        typer.Option(
+            help="The exact sampler: digits or opendp; gaussian with --delta.", show_default="digits"
+        ),
     ] = None,
     root: Root = None,
     root_level: RootLevel = None,
@@ -121,7 +132,7 @@ def release(
     Without --group it is a table of counts: a row for each leaf region and size, with the number of groups.
 
     The folder holds the counts, the noisy measurements and a manifest that says what is promised.
-    With --ledger, epsilon is charged to a dataset's budget before any noise is drawn.
+    With --ledger, the loss is charged to a dataset's budget before any noise is drawn.
     """
     given = locals()
     from tallytree.folders import new_folder
@@ -131,7 +142,7 @@ def release(
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
     settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
-    book = _find_ledger(settings)
+    book = _find_ledger(settings, settings.settle())
     # The folder is made first: a place that cannot be written to must not cost any budget.
     with (
         book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext(),
@@ -141,6 +152,8 @@ def release(
         made = make_release(
             settings.count(progress),
             epsilon=settings.epsilon,
+            delta=settings.delta,
+            rho=settings.rho,
             mechanism=settings.mechanism,
             budget=settings.budget,
             public_totals=settings.public_totals,
@@ -160,14 +173,14 @@ def release(
     print_next_step(settings.out)
 
 
-def _find_ledger(settings: ReleaseSpec) -> Ledger | None:
+def _find_ledger(settings: ReleaseSpec, loss: Loss) -> Ledger | None:
     """The ledger to charge. It is asked before the counting, which may take long, and charged after it."""
     from tallytree.ledger.ledger import Ledger
 
     if settings.ledger is None:
         return None
     ledger = Ledger(settings.ledger)
-    ledger.require(settings.epsilon, dataset=settings.dataset)
+    ledger.require(loss, dataset=settings.dataset)
     return ledger
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tallytree.ledger.balances import add_up, show_epsilon
+from tallytree.ledger.balances import add_up
 from tallytree.ledger.entries import Entry, Fault, find_break
 from tallytree.ledger.receipts import Receipt
 from tallytree.manifest import read_receipt
@@ -51,8 +51,9 @@ def _find_problem(entries: Sequence[Entry], release: Release) -> str:
     entry = entries[number - 1]
     if entry.hash != receipt.hash:
         return f"entry {number} is not the one that paid for a release, or an entry before it was changed"
-    if entry.amount is None or entry.amount < release.epsilon:
-        return f"entry {number} paid less than the {show_epsilon(release.epsilon)} of its release"
+    loss = release.measurements.plan.loss.count("rho" if entry.unit == "rho" else "epsilon")
+    if entry.exact_amount is None or loss is None or entry.exact_amount < loss:
+        return f"entry {number} paid less than what its release costs"
     balances, fault = add_up(entries[:number])
     if fault or receipt != Receipt.of(entry, balances[entry.dataset]):
         return f"a release's manifest does not say of entry {number} what the ledger says"

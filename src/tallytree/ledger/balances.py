@@ -8,6 +8,8 @@ from fractions import Fraction
 
 from tallytree.errors import LedgerError, name_choices, show
 from tallytree.ledger.entries import CHARGE, CREATE, Entry, Fault
+from tallytree.privacy.losses import Loss
+from tallytree.privacy.units import UNITS, UnitName
 
 MOST_DIGITS = 1000
 """Of a sum. Fractions with many different denominators add up to ever longer ones."""
@@ -18,6 +20,7 @@ class Balance:
     """A dataset's budget and what is left of it."""
 
     dataset: str
+    unit: UnitName
     total: Fraction
     spent: Fraction = Fraction(0)
     charges: int = 0
@@ -27,20 +30,30 @@ class Balance:
         """What may still be spent."""
         return self.total - self.spent
 
+    def price(self, loss: Loss) -> Fraction:
+        """What a loss costs in the unit of this budget; refused if no amount of it covers the loss."""
+        amount = loss.count(self.unit)
+        if amount is None:
+            raise LedgerError(
+                f"The budget of dataset {show(self.dataset)} is an epsilon, which Gaussian noise cannot "
+                "keep: it needs a budget that was created with a delta."
+            )
+        return amount
+
     def charge(self, amount: Fraction) -> Balance:
         """The balance after a charge, which is refused if it does not fit."""
         if amount > self.remaining:
             raise LedgerError(
                 f"The budget of dataset {show(self.dataset)} does not allow this: requested "
-                f"{show_epsilon(amount)}, remaining {show_epsilon(self.remaining)}, difference "
-                f"{show_epsilon(amount - self.remaining)}."
+                f"{show_amount(amount)}, remaining {show_amount(self.remaining)}, difference "
+                f"{show_amount(amount - self.remaining)}."
             )
         after = replace(self, spent=self.spent + amount, charges=self.charges + 1)
         for number in (after.spent, after.remaining):
             if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:
                 raise LedgerError(
                     f"What was spent on dataset {show(self.dataset)} would take more than {MOST_DIGITS} "
-                    "digits to write down exactly: take an epsilon with a simpler denominator."
+                    "digits to write down exactly: take a budget with a simpler denominator."
                 )
         return after
 
@@ -50,18 +63,23 @@ Balances = dict[str, Balance]
 
 def enter(balances: Balances, entry: Entry) -> None:
     """Change the balances as an entry says; refuse an entry that a ledger may not have."""
-    amount = entry.amount
+    amount = entry.exact_amount
     if amount is None:
-        raise LedgerError("Its epsilon is not a number above zero in lowest terms.")
+        raise LedgerError("Its amount is not a number above zero in lowest terms.")
+    if entry.unit not in UNITS:
+        raise LedgerError("Its amount is neither an epsilon nor a rho.")
     if entry.kind == CREATE:
         if entry.dataset in balances:
             raise LedgerError(
                 f"Dataset {show(entry.dataset)} has its budget already, which cannot be changed: "
-                f"{show_epsilon(balances[entry.dataset].total)}."
+                f"{show_amount(balances[entry.dataset].total)}."
             )
-        balances[entry.dataset] = Balance(entry.dataset, amount)
+        balances[entry.dataset] = Balance(entry.dataset, UNITS[entry.unit].name, amount)
     elif entry.kind == CHARGE:
-        balances[entry.dataset] = find_balance(balances, entry.dataset).charge(amount)
+        balance = find_balance(balances, entry.dataset)
+        if entry.unit != balance.unit:
+            raise LedgerError("Its amount has another unit than the budget.")
+        balances[entry.dataset] = balance.charge(amount)
     else:
         raise LedgerError("It is neither a budget nor a charge.")
 
@@ -88,7 +106,7 @@ def find_balance(balances: Balances, dataset: str | None) -> Balance:
     return balances[dataset]
 
 
-def show_epsilon(number: Fraction) -> str:
+def show_amount(number: Fraction) -> str:
     """Exact if that is short; what is shown for people to read need not fill pages."""
     text = str(number)
     return text if len(text) <= 24 else f"about {float(number):.6g}"

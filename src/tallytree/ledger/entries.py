@@ -6,15 +6,17 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 
 FORMAT = "tallytree-ledger-1"
 CREATE, CHARGE = "create", "charge"
 START = "0" * 64
 """What the first entry has for the hash of an entry before it."""
+MOST_DIGITS = 200
+"""Of an amount. A rho may be made of the squares of several epsilons, of at most 40 digits each."""
 
-_AMOUNT = re.compile(r"[1-9][0-9]{0,39}(/[1-9][0-9]{0,39})?")
+_AMOUNT = re.compile(rf"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,9 @@ class Entry:
     dataset: str
     kind: str
     """``create``: a dataset gets its total budget; ``charge``: some of it is spent."""
-    epsilon: str
+    unit: str
+    """In what the dataset's budget is kept: ``epsilon``, or ``rho`` for Gaussian noise."""
+    amount: str
     """Exact, in lowest terms: "1/3"."""
     what: str
     """What it was for, in public words."""
@@ -37,12 +41,12 @@ class Entry:
     hash: str = ""
 
     @property
-    def amount(self) -> Fraction | None:
-        """Epsilon as a number; None if the text is not one in lowest terms and above zero."""
-        if not isinstance(self.epsilon, str) or not _AMOUNT.fullmatch(self.epsilon):
+    def exact_amount(self) -> Fraction | None:
+        """The amount as a number; None if the text is not one in lowest terms and above zero."""
+        if not isinstance(self.amount, str) or not _AMOUNT.fullmatch(self.amount):
             return None
-        number = Fraction(self.epsilon)
-        return number if str(number) == self.epsilon else None
+        number = Fraction(self.amount)
+        return number if str(number) == self.amount else None
 
     def compute_hash(self) -> str:
         """SHA-256 over the canonical form: the JSON list of the format's name and all other fields.
@@ -50,17 +54,17 @@ class Entry:
         ASCII, no blanks. The hash of the entry before is one of the fields, so that a hash stands for
         all entries up to its own.
         """
-        what = (self.number, self.dataset, self.kind, self.epsilon, self.what, self.time, self.previous)
-        canonical = json.dumps([FORMAT, *what], ensure_ascii=True, separators=(",", ":"), default=repr)
+        fields = [value for name, value in asdict(self).items() if name != "hash"]
+        canonical = json.dumps([FORMAT, *fields], ensure_ascii=True, separators=(",", ":"), default=repr)
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def follow(
-    entries: Sequence[Entry], *, dataset: str, kind: str, epsilon: Fraction, what: str, time: str
+    entries: Sequence[Entry], *, dataset: str, kind: str, unit: str, amount: Fraction, what: str, time: str
 ) -> Entry:
     """The entry that comes after ``entries``."""
     previous = entries[-1].hash if entries else START
-    entry = Entry(len(entries) + 1, dataset, kind, str(epsilon), what, time, previous)
+    entry = Entry(len(entries) + 1, dataset, kind, unit, str(amount), what, time, previous)
     return replace(entry, hash=entry.compute_hash())
 
 

@@ -17,7 +17,10 @@ from tallytree.ledger.entries import CHARGE, CREATE, Entry, find_break, follow
 from tallytree.ledger.outcomes import NOTHING, Attempt, note
 from tallytree.ledger.places import Place, open_store, write_to
 from tallytree.ledger.receipts import Receipt
-from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.privacy.budget import Exact
+from tallytree.privacy.losses import Loss
+from tallytree.privacy.plan import split_loss
+from tallytree.privacy.units import UnitName
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
@@ -47,18 +50,29 @@ class Ledger:
         self._own = threading.local()
 
     @classmethod
-    def create(cls, place: Place, *, dataset: str, epsilon: Exact) -> Self:
+    def create(
+        cls,
+        place: Place,
+        *,
+        dataset: str,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
+    ) -> Self:
         """Give a dataset its total budget: in a new ledger, or in the one that there is.
 
-        A budget that was given cannot be changed.
+        The budget is an epsilon; or with ``delta``, for releases with Gaussian noise, the largest rho that
+        implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed once it was given.
         """
-        name, total = _check_name(dataset), parse_exact(epsilon, "epsilon")
+        name = _check_name(dataset)
+        (total,), settled = split_loss([name], epsilon=epsilon, rho=rho, delta=delta)
+        unit: UnitName = "epsilon" if settled is None else "rho"
 
         def begin(transaction: Transaction, is_new: bool) -> None:
             record = Record([], {}) if is_new else trust(transaction.read())
             # The random name tells ledgers apart that are created in the same second.
             what = f"total budget {secrets.token_hex(8)}"
-            entry = _write_next(record, name, CREATE, total, what)
+            entry = _write_next(record, name, CREATE, unit, total, what)
             transaction.append(entry)
             transaction.commit()
 
@@ -73,28 +87,31 @@ class Ledger:
         """A dataset's budget and what is left of it; the dataset may be left out if it is the only one."""
         return find_balance(self.read().balances, dataset)
 
-    def require(self, epsilon: Exact, *, dataset: str | None = None) -> None:
+    def require(self, loss: Loss | Exact, *, dataset: str | None = None) -> None:
         """Refuse what a charge would refuse now. Only a charge itself secures anything."""
-        self.balance(dataset).charge(parse_exact(epsilon, "epsilon"))
+        balance = self.balance(dataset)
+        balance.charge(balance.price(Loss.of(loss)))
 
-    def charge(self, epsilon: Exact, *, what: str, dataset: str | None = None) -> Receipt:
+    def charge(self, loss: Loss | Exact, *, what: str, dataset: str | None = None) -> Receipt:
         """Spend some of a dataset's budget; when this returns, that is on the disk and cannot be undone.
 
-        ``what`` says for what, and is public. One transaction: wait for all other writers, check the whole
-        chain, refuse what does not fit, add the entry, commit. Nothing that is to be paid for may be done
-        before; and if this raises anything at all, nothing may be done after it.
+        ``loss`` is an epsilon, or what a plan costs: ``plan.loss``. ``what`` says for what, and is public.
+        One transaction: wait for all other writers, check the whole chain, refuse what does not fit, add the
+        entry, commit. Nothing that is to be paid for may be done before; and if this raises anything at all,
+        nothing may be done after it.
         """
-        amount = parse_exact(epsilon, "epsilon")
+        asked = Loss.of(loss)
         if not isinstance(what, str) or len(what) > LONGEST_WHAT or not what.isprintable():
             raise LedgerError(f"What a charge is for is said in at most {LONGEST_WHAT} printable characters.")
         with self.tell_what_was_spent():
             try:
                 with self._store.write() as transaction:
                     record = trust(transaction.read())
-                    name = find_balance(record.balances, dataset).dataset
-                    entry = _write_next(record, name, CHARGE, amount, what)
+                    before = find_balance(record.balances, dataset)
+                    amount = before.price(asked)
+                    entry = _write_next(record, before.dataset, CHARGE, before.unit, amount, what)
                     transaction.append(entry)
-                    receipt = Receipt.of(entry, record.balances[name])
+                    receipt = Receipt.of(entry, record.balances[before.dataset])
                     self._own.attempt = Attempt(receipt)
                     transaction.commit()
                     self._own.attempt = Attempt(receipt, is_certain=True)
@@ -168,10 +185,12 @@ def trust(entries: Sequence[Entry]) -> Record:
     return Record(entries, balances)
 
 
-def _write_next(record: Record, dataset: str, kind: str, epsilon: Fraction, what: str) -> Entry:
+def _write_next(
+    record: Record, dataset: str, kind: str, unit: UnitName, amount: Fraction, what: str
+) -> Entry:
     """The next entry, if it may be there; the record's balances are then those after it."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    entry = follow(record.entries, dataset=dataset, kind=kind, epsilon=epsilon, what=what, time=time)
+    entry = follow(record.entries, dataset=dataset, kind=kind, unit=unit, amount=amount, what=what, time=time)
     enter(record.balances, entry)
     return entry
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tallytree.ledger.balances import show_epsilon
+from tallytree.ledger.balances import show_amount
 from tallytree.ledger.receipts import Receipt
 
 
@@ -33,15 +33,15 @@ class Attempt:
 
     def describe(self) -> Outcome:
         """What was spent, and for what."""
-        epsilon, entry = show_epsilon(self.receipt.charged), self.receipt.entry
+        amount = f"{self.receipt.unit.capitalize()} {show_amount(self.receipt.charged)}"
+        entry = self.receipt.entry
         if not self.is_certain:
             return Outcome(
-                f"Epsilon {epsilon} may have been spent for nothing: if it was, then as entry {entry} of the "
-                "ledger."
+                f"{amount} may have been spent for nothing: if it was, then as entry {entry} of the ledger."
             )
         if self.is_used:
-            return Outcome(f"Epsilon {epsilon} was spent as entry {entry}, and the release was written.")
-        return Outcome(f"Epsilon {epsilon} was spent for nothing: it is entry {entry} of the ledger.")
+            return Outcome(f"{amount} was spent as entry {entry}, and the release was written.")
+        return Outcome(f"{amount} was spent for nothing: it is entry {entry} of the ledger.")
 
 
 def note(error: BaseException, outcome: Outcome) -> None:

@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any, Self
 
 from tallytree.errors import show
-from tallytree.ledger.balances import MOST_DIGITS, Balance, show_epsilon
+from tallytree.ledger.balances import MOST_DIGITS, Balance, show_amount
 from tallytree.ledger.entries import Entry
+from tallytree.privacy.units import UNITS, UnitName
 
 NUMBERS = ("charged", "spent", "remaining")
 
@@ -28,6 +29,7 @@ class Receipt:
     dataset: str
     entry: int
     hash: str
+    unit: UnitName
     charged: Fraction
     spent: Fraction
     """On the dataset, this charge included."""
@@ -36,15 +38,19 @@ class Receipt:
     @classmethod
     def of(cls, entry: Entry, balance: Balance) -> Self:
         """For an entry, with the balance after it."""
-        charged = Fraction(entry.epsilon)
-        return cls(entry.dataset, entry.number, entry.hash, charged, balance.spent, balance.remaining)
+        charged = Fraction(entry.amount)
+        return cls(
+            entry.dataset, entry.number, entry.hash, balance.unit, charged, balance.spent, balance.remaining
+        )
 
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
         """From a manifest; a ValueError if it is not a receipt."""
-        kinds = {"dataset": str, "entry": int, "hash": str} | dict.fromkeys(NUMBERS, str)
+        kinds = {"dataset": str, "entry": int, "hash": str, "unit": str} | dict.fromkeys(NUMBERS, str)
         if set(value) != set(kinds) or any(type(value[name]) is not kind for name, kind in kinds.items()):
             raise ValueError("not a receipt")
+        if value["unit"] not in UNITS:
+            raise ValueError("not a unit")
         if not all(_NUMBER.fullmatch(value[name]) for name in NUMBERS):
             raise ValueError("not a number")
         return cls(**{**value, **{name: Fraction(value[name]) for name in NUMBERS}})
@@ -52,12 +58,18 @@ class Receipt:
     def to_dict(self) -> dict[str, str | int]:
         """For the manifest: numbers as exact text."""
         numbers = {name: str(getattr(self, name)) for name in NUMBERS}
-        return {"dataset": self.dataset, "entry": self.entry, "hash": self.hash, **numbers}
+        return {
+            "dataset": self.dataset,
+            "entry": self.entry,
+            "hash": self.hash,
+            "unit": self.unit,
+            **numbers,
+        }
 
     def describe(self) -> str:
         """For people."""
+        charged, spent, remaining = map(show_amount, (self.charged, self.spent, self.remaining))
         return (
-            f"Epsilon {show_epsilon(self.charged)} was charged to dataset {show(self.dataset)}, as entry "
-            f"{self.entry} of the ledger: {show_epsilon(self.spent)} spent in all, "
-            f"{show_epsilon(self.remaining)} remaining."
+            f"{self.unit.capitalize()} {charged} was charged to dataset {show(self.dataset)}, as entry "
+            f"{self.entry} of the ledger: {spent} spent in all, {remaining} remaining."
         )

@@ -18,7 +18,10 @@ TABLE = sa.Table(
     sa.Column(
         "number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True, autoincrement=False
     ),
-    *(sa.Column(name, sa.Text, nullable=False) for name in ("dataset", "kind", "epsilon", "what", "time")),
+    *(
+        sa.Column(name, sa.Text, nullable=False)
+        for name in ("dataset", "kind", "unit", "amount", "what", "time")
+    ),
     # Should the locks ever fail, the second of two entries after the same one is refused here.
     sa.Column("previous", sa.Text, nullable=False, unique=True),
     sa.Column("hash", sa.Text, nullable=False, unique=True),

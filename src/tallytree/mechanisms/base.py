@@ -64,21 +64,27 @@ class Mechanism(ABC):
         hierarchy: Hierarchy,
         *,
         sizes: Sizes,
-        epsilon: Exact,
+        epsilon: Exact | None = None,
         budget: Mapping[str, Exact] | None = None,
         bounds: Bounds | None = None,
         public_totals: str | None = None,
+        delta: Exact | None = None,
+        rho: Exact | None = None,
     ) -> Plan:
         """What to measure, and with how much noise.
 
         ``budget`` weighs the levels (None: evenly); ``public_totals`` is the level down to which the
-        regions' numbers of groups are public, and will be kept (None: only the root's).
+        regions' numbers of groups are public, and will be kept (None: only the root's). With ``delta`` the
+        noise is discrete Gaussian, for (epsilon, delta)-differential privacy or for a ``rho`` in place of
+        epsilon.
         """
         plan = make_plan(
             self.query,
             hierarchy,
             sizes=sizes,
             epsilon=epsilon,
+            rho=rho,
+            delta=delta,
             budget=budget,
             bounds=bounds,
             public_totals=self._settle_totals(hierarchy, public_totals),

@@ -59,11 +59,12 @@ class CumulativeChain(Mechanism):
         """As it is if sound; as published, the paper's noise with the epsilon that it really has."""
         if self.calibration == "sound":
             return plan
-        claimed = CUMULATIVE.sensitivity(plan.bounds, 1)
-        levels = [
-            replace(level, scale=claimed / level.epsilon, epsilon=level.sensitivity * level.epsilon / claimed)
-            for level in plan.levels
-        ]
+        unit = plan.unit
+        claimed = unit.find_sensitivity(CUMULATIVE, plan.bounds, 1)
+        levels = []
+        for level in plan.levels:
+            scale = unit.find_scale(claimed, level.loss)
+            levels.append(replace(level, scale=scale, loss=unit.find_loss(level.sensitivity, scale)))
         return replace(plan, levels=tuple(levels))
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:

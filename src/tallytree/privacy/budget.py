@@ -41,6 +41,24 @@ def parse_exact(value: object, what: str) -> Fraction:
     return number
 
 
+def show_exact(number: Fraction) -> str:
+    """As people would write it: a decimal number where that is exact and short, else a fraction.
+
+    >>> show_exact(Fraction(3, 10)), show_exact(Fraction(1, 3)), show_exact(Fraction(1, 10**9))
+    ('0.3', '1/3', '1e-9')
+    """
+    places = 0
+    while places <= MOST_DIGITS and (number * 10**places).denominator > 1:
+        places += 1
+    if places > MOST_DIGITS:
+        return str(number)
+    digits = str(int(number * 10**places))
+    if places > len(digits) + 3:
+        return f"{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e-{places - len(digits) + 1}"
+    digits = digits.rjust(places + 1, "0")
+    return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+
+
 def _magnitude(value: Exact) -> int:
     """How many places a decimal number is away from one digit; 0 for what is not a decimal number."""
     try:

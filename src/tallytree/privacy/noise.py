@@ -1,4 +1,5 @@
-"""Two-sided geometric noise (discrete Laplace): P(X = k) is proportional to exp(-|k| / scale).
+"""Noise: two-sided geometric (discrete Laplace), P(X = k) proportional to exp(-|k| / scale), or discrete
+Gaussian, P(X = k) proportional to exp(-k^2 / (2 scale^2)).
 
 Two kinds that are kept apart by their types: an :class:`ExactNoise` is exact and unpredictable, and the
 only one that can be in a release. :class:`SeededNoise` can be repeated, and so removed by anyone who
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import PrivacyError
+from tallytree.privacy.units import Distribution
 from tallytree.processors import count_processors
 
 Ints = npt.NDArray[np.int64]
@@ -31,6 +33,8 @@ Fill = Callable[[Ints], None]
 class Noise(Protocol):
     """Where noise comes from."""
 
+    distribution: Distribution
+
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
         """``count`` independent draws of the given scale."""
         ...
@@ -38,6 +42,8 @@ class Noise(Protocol):
 
 class ExactNoise(ABC):
     """Noise of exactly the distribution that it claims, which nobody can foresee or repeat."""
+
+    distribution: Distribution = "two-sided geometric"
 
     description: str
     """How it is drawn, for the manifest."""
@@ -82,12 +88,30 @@ class OpenDPNoise(ExactNoise):
 
     def prepare(self, scale: Fraction) -> Fill:
         """OpenDP's sampler, which releases the interpreter lock."""
-        sample = _opendp_sampler(scale)
+        import opendp.prelude as dp
 
-        def fill(out: Ints) -> None:
-            out[:] = sample([0] * len(out))
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
+        return _fill_with(dp.m.make_laplace(*space, scale=round_scale_up(scale)))
 
-        return fill
+
+class GaussianNoise(ExactNoise):
+    """OpenDP's discrete Gaussian: exact rational arithmetic on the operating system's randomness."""
+
+    distribution = "discrete Gaussian"
+    description = (
+        "discrete Gaussian of OpenDP: exact sampler on the operating system's randomness, the scale "
+        "rounded up to the next 64-bit float"
+    )
+    chunk = 20_000
+
+    def prepare(self, scale: Fraction) -> Fill:
+        """OpenDP's sampler, which releases the interpreter lock."""
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.f64)
+        return _fill_with(dp.m.make_gaussian(*space, scale=round_scale_up(scale)))
 
 
 def round_scale_up(scale: Fraction) -> float:
@@ -96,17 +120,19 @@ def round_scale_up(scale: Fraction) -> float:
     return rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
 
 
-def _opendp_sampler(scale: Fraction) -> Callable[[list[int]], list[int]]:
-    import opendp.prelude as dp
+def _fill_with(sample: Callable[[list[int]], list[int]]) -> Fill:
+    """OpenDP adds noise to answers: it is given zeros, and the answers never leave ``measurement``."""
 
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
-    sample: Callable[[list[int]], list[int]] = dp.m.make_laplace(*space, scale=round_scale_up(scale))
-    return sample
+    def fill(out: Ints) -> None:
+        out[:] = sample([0] * len(out))
+
+    return fill
 
 
 class SeededNoise:
     """Noise that can be repeated: research only, never in a release."""
+
+    distribution: Distribution = "two-sided geometric"
 
     def __init__(self, seed: int) -> None:
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -119,3 +145,27 @@ class SeededNoise:
         draws = self._generator.geometric(success, count) - self._generator.geometric(success, count)
         advance(count)
         return draws.astype(np.int64)
+
+
+class SeededGaussianNoise(SeededNoise):
+    """The same for discrete Gaussian noise."""
+
+    distribution = "discrete Gaussian"
+
+    def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
+        """``count`` draws by rejection (Canonne, Kamath and Steinke, 2020, Algorithm 3), in floats.
+
+        Two-sided geometric draws of scale t = floor(sigma) + 1 are kept with probability
+        exp(-(|k| - sigma^2 / t)^2 / (2 sigma^2)), which is more than a half of the time.
+        """
+        sigma, wide = float(scale), Fraction(math.floor(scale) + 1)
+        kept: list[Ints] = []
+        left = count
+        while left > 0:
+            draws = super().draw(wide, 2 * left + 16, lambda done: None)
+            away = (np.abs(draws) - sigma**2 / float(wide)) / sigma
+            draws = draws[self._generator.random(len(draws)) < np.exp(-(away**2) / 2)][:left]
+            kept.append(draws)
+            left -= len(draws)
+        advance(count)
+        return np.concatenate([np.empty(0, dtype=np.int64), *kept])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,8 +14,11 @@ from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.privacy.budget import Exact, parse_exact, split_budget
+from tallytree.privacy.losses import Loss, add_losses
 from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.privacy.queries import Query, find_query
+from tallytree.privacy.units import EPSILON, RHO, Unit, UnitName
+from tallytree.privacy.zcdp import convert_rho, parse_delta, settle_rho
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 
 if TYPE_CHECKING:
@@ -31,10 +34,19 @@ class LevelPlan:
     name: str
     query: str
     sensitivity: Fraction
-    epsilon: Fraction
-    """The level's part of the budget; the sensitivity is that of all its regions together."""
+    """That of all regions of the level together: in L1 for an epsilon, in L2 and squared for a rho."""
+    loss: Fraction
+    """The level's part of the budget, in its unit."""
     scale: Fraction
-    """sensitivity / epsilon: the scale of the two-sided geometric noise, the paper's lambda."""
+    """Of the noise: the paper's lambda for two-sided geometric noise, sigma for discrete Gaussian noise."""
+    unit: UnitName = "epsilon"
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The level's part of epsilon. Under Gaussian noise it has none of its own, but a rho."""
+        if self.unit != "epsilon":
+            raise PrivacyError("A level with Gaussian noise has a rho: only the whole plan has an epsilon.")
+        return self.loss
 
 
 @dataclass(frozen=True)
@@ -47,10 +59,24 @@ class Plan:
     levels: tuple[LevelPlan, ...]
     public_totals: str | None = None
     """The level down to which the number of groups of each region is public, and measured without noise."""
+    delta: Fraction | None = None
+    """None: pure differential privacy. Else Gaussian noise, and epsilon is stated at this delta."""
+
+    @property
+    def unit(self) -> Unit:
+        """In what the levels' parts of the budget are counted."""
+        return EPSILON if self.delta is None else RHO
+
+    @property
+    def loss(self) -> Loss:
+        """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
+        return add_losses(self.unit.name, [level.loss for level in self.levels])
 
     @property
     def epsilon(self) -> Fraction:
-        """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
+        """The privacy loss of the whole plan, for Gaussian noise at ``delta``."""
+        if self.delta is not None:
+            return convert_rho(self.loss.rho, self.delta)
         return sum((level.epsilon for level in self.levels), Fraction(0))
 
     @property
@@ -85,29 +111,33 @@ def make_plan(
     hierarchy: Hierarchy,
     *,
     sizes: Sizes,
-    epsilon: Exact,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    delta: Exact | None = None,
     budget: Mapping[str, Exact] | None = None,
     bounds: Bounds | None = None,
     public_totals: str | None = None,
 ) -> Plan:
-    """Ask one query at every level, epsilon split over the levels by ``budget`` (evenly, if None).
+    """Ask one query at every level, the loss split over the levels by ``budget`` (evenly, if None).
 
-    The regions' numbers of groups are public down to the level ``public_totals``: then the last entry of
-    each region's answers needs no noise, if the query ends with them.
+    The loss is an ``epsilon``; or, with a ``delta``, the largest rho that implies (epsilon, delta)-DP; or a
+    ``rho``. The regions' numbers of groups are public down to the level ``public_totals``: then the last
+    entry of each region's answers needs no noise, if the query ends with them.
     """
     if not isinstance(hierarchy, Hierarchy):
         raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
     bounds = check_bounds(bounds)
     sizes = check_sizes(sizes)
-    parts = split_budget(parse_exact(epsilon, "epsilon"), hierarchy.levels, budget)
+    parts, settled = split_loss(hierarchy.levels, epsilon=epsilon, rho=rho, delta=delta, budget=budget)
+    unit = EPSILON if settled is None else RHO
     levels = tuple(
-        _plan_level(query, name, part, bounds, len(hierarchy.regions(name)))
+        _plan_level(query, name, part, unit, bounds, len(hierarchy.regions(name)))
         for name, part in zip(hierarchy.levels, parts, strict=True)
     )
     for index, level in enumerate(levels):
         if level.scale > MAX_SCALE:
             raise PrivacyError(
-                f"epsilon is too small at level {level.name!r}: its noise would have the scale "
+                f"{unit.name} is too small at level {level.name!r}: its noise would have the scale "
                 f"{float(level.scale):.3g}, above {MAX_SCALE}."
             )
         if len(hierarchy.regions(index)) * count_sizes(sizes) > MAX_CELLS:
@@ -116,9 +146,30 @@ def make_plan(
         if not query.ends_with_total:
             raise PrivacyError(f"The {query.name!r} query does not ask for the regions' numbers of groups.")
         public_totals = hierarchy.levels[hierarchy.index(public_totals)]
-    return Plan(hierarchy, sizes, bounds, levels, public_totals)
+    return Plan(hierarchy, sizes, bounds, levels, public_totals, settled)
 
 
-def _plan_level(query: Query, name: str, epsilon: Fraction, bounds: Bounds, regions: int) -> LevelPlan:
-    sensitivity = Fraction(query.sensitivity(bounds, regions))
-    return LevelPlan(name, query.name, sensitivity, epsilon, sensitivity / epsilon)
+def split_loss(
+    levels: Sequence[str],
+    *,
+    epsilon: Exact | None = None,
+    rho: Exact | None = None,
+    delta: Exact | None = None,
+    budget: Mapping[str, Exact] | None = None,
+) -> tuple[tuple[Fraction, ...], Fraction | None]:
+    """The levels' parts of the loss that was asked for, and delta: they are rhos if there is one."""
+    if epsilon is not None and rho is not None:
+        raise PrivacyError("Give the budget as epsilon or as rho, not as both.")
+    if delta is None:
+        if rho is not None:
+            raise PrivacyError("With rho, give the delta at which its epsilon is to be stated as well.")
+        return split_budget(parse_exact(epsilon, "epsilon"), levels, budget), None
+    settled = parse_delta(delta)
+    return split_budget(settle_rho(epsilon, rho, settled), levels, budget), settled
+
+
+def _plan_level(
+    query: Query, name: str, loss: Fraction, unit: Unit, bounds: Bounds, regions: int
+) -> LevelPlan:
+    sensitivity = unit.find_sensitivity(query, bounds, regions)
+    return LevelPlan(name, query.name, sensitivity, loss, unit.find_scale(sensitivity, loss), unit.name)

@@ -3,6 +3,11 @@
 A query is asked at every level. Its *sensitivity* is the largest L1 distance between its answers, over
 all regions of one level, on two neighbours (``neighbours.py``), with m = ``max_records`` and
 z = ``max_quantity``. Removing a person is adding one the other way round, so adding is enough.
+
+Its *squared sensitivity* is the largest square of the L2 distance. For all queries here it is m times the L1
+sensitivity: each of a person's m records changes any one answer by at most 1, so no answer changes by more
+than m, and the squares add up to at most m times the absolute values. It is attained when m groups of the
+same region and size move alike.
 """
 
 from __future__ import annotations
@@ -31,9 +36,13 @@ class Query:
     answer: Callable[[GroupCounts, int], Ints]
     """The answer at a level: regions x sizes."""
     sensitivity: Callable[[Bounds, int], int]
-    """From the bounds on a person and the number of regions at the level."""
+    """In L1, from the bounds on a person and the number of regions at the level."""
     ends_with_total: bool = False
     """The last entry of a region's answer is its number of groups, which is the same on all neighbours."""
+
+    def squared_sensitivity(self, bounds: Bounds, regions: int) -> int:
+        """In L2, squared."""
+        return bounds.max_records * self.sensitivity(bounds, regions)
 
 
 def _sizes_sensitivity(bounds: Bounds, regions: int) -> int:

@@ -1,0 +1,144 @@
+"""Zero-concentrated differential privacy: what a rho is worth as an (epsilon, delta), and the reverse.
+
+A mechanism is rho-zCDP if the Renyi divergence of any order a > 1 between its outcomes on two neighbours is
+at most rho a (Bun and Steinke, 2016). Rhos add up under composition; epsilon-DP is (epsilon^2 / 2)-zCDP. What
+it implies as (epsilon, delta)-DP is taken from OpenDP, which rounds outward (Canonne, Kamath and Steinke,
+2020, Corollary 13).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, lru_cache
+from typing import Any, Protocol
+
+from tallytree.errors import PrivacyError
+from tallytree.privacy.budget import Exact, parse_exact
+
+EPSILON_DIGITS = 7
+"""Significant digits of a converted epsilon, rounded up."""
+RHO_DIGITS = 8
+"""Significant digits of a rho found for an epsilon, rounded down."""
+LEAST_EPSILON = Fraction(1, 10**7)
+"""Nothing below it is stated: at a large delta, a small rho implies an epsilon of 0."""
+MOST_EPSILON, MOST_RHO = 1000, 10_000
+"""Far beyond anything that protects; OpenDP's arithmetic ends not far above."""
+
+
+def parse_delta(value: object) -> Fraction:
+    """A probability as a fraction.
+
+    >>> parse_delta("1e-9")
+    Fraction(1, 1000000000)
+    """
+    delta = parse_exact(value, "delta")
+    if delta >= 1:
+        raise PrivacyError("delta is a probability: it must be below 1, and far below one in the people.")
+    return delta
+
+
+@lru_cache(maxsize=256)
+def convert_rho(rho: Fraction, delta: Fraction) -> Fraction:
+    """The epsilon for which rho-zCDP implies (epsilon, delta)-DP, rounded up.
+
+    >>> convert_rho(Fraction(1, 10), Fraction(1, 10**9))
+    Fraction(1357741, 500000)
+    """
+    if rho > MOST_RHO:
+        raise PrivacyError(f"rho is too large: there is no privacy left above {MOST_RHO}.")
+    epsilon = _profile(rho).epsilon(_round_down(delta))
+    return max(LEAST_EPSILON, _round_digits(Fraction(epsilon), EPSILON_DIGITS, math.ceil))
+
+
+@lru_cache(maxsize=256)
+def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The largest rho, to a millionth part, that implies (epsilon, delta)-DP.
+
+    >>> convert_rho(find_rho(Fraction(1), Fraction(1, 10**9)), Fraction(1, 10**9))
+    Fraction(1, 1)
+    """
+    if not LEAST_EPSILON <= epsilon <= MOST_EPSILON:
+        raise PrivacyError(f"With delta, epsilon must be from {float(LEAST_EPSILON)} to {MOST_EPSILON}.")
+
+    def fits(rho: Fraction) -> bool:
+        return _profile(rho).delta(_round_down(epsilon)) <= delta
+
+    low, high = _bracket(fits)
+    while high > low * (1 + Fraction(1, 10**RHO_DIGITS)):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    rho = _round_digits(low, RHO_DIGITS, math.floor)
+    while convert_rho(rho, delta) > epsilon:  # which is rounded up, and searched for from above
+        rho = _round_digits(rho * (1 - Fraction(1, 10 ** (RHO_DIGITS - 1))), RHO_DIGITS, math.floor)
+    return rho
+
+
+def _bracket(fits: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
+    """A rho that fits, and one four times as large that does not."""
+    low = Fraction(1)
+    while fits(low):
+        low *= 4
+    while not fits(low):
+        low /= 4
+    return low, 4 * low
+
+
+def settle_rho(epsilon: Exact | None, rho: Exact | None, delta: Fraction) -> Fraction:
+    """The rho that was given, or that the epsilon which was given allows."""
+    if rho is not None:
+        return parse_exact(rho, "rho")
+    return find_rho(parse_exact(epsilon, "epsilon"), delta)
+
+
+class Profile(Protocol):
+    """Which pairs of epsilon and delta a mechanism keeps."""
+
+    def epsilon(self, delta: float) -> float:
+        """The least one at that delta."""
+        ...
+
+    def delta(self, epsilon: float) -> float:
+        """The least one at that epsilon."""
+        ...
+
+
+def _profile(rho: Fraction) -> Profile:
+    """That of rho-zCDP, from OpenDP.
+
+    It is asked about Gaussian noise of scale 1 on answers at a distance d, for which rho = d^2 / 2.
+    """
+    profile: Profile = _convert_gaussian().map(_root_up(2 * rho))
+    return profile
+
+
+@cache
+def _convert_gaussian() -> Any:
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.atom_domain(T=dp.i64), dp.absolute_distance(T=dp.f64)
+    return dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=1.0))
+
+
+def _root_up(square: Fraction) -> float:
+    """The square root as a float that is not below it."""
+    root = math.sqrt(square)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def _round_down(number: Fraction) -> float:
+    rounded = float(number)
+    return rounded if Fraction(rounded) <= number else math.nextafter(rounded, 0.0)
+
+
+def _round_digits(number: Fraction, digits: int, to_whole: Callable[[Fraction], int]) -> Fraction:
+    """To so many significant decimal digits."""
+    if number == 0:
+        return number
+    places = digits - 1 - math.floor(math.log10(number))
+    unit = Fraction(10) ** -places
+    return to_whole(number / unit) * unit
