@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "your-data.md"
 LEDGER = ROOT / "docs" / "ledger.md"
+GAUSSIAN = ROOT / "docs" / "gaussian.md"
 LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
 
@@ -55,9 +58,11 @@ def find_blocks(section: str, page: Path = PAGE) -> list[tuple[str, str]]:
     return re.findall(r"^```(python|sh)\n(.*?)^```$", found, re.MULTILINE | re.DOTALL)
 
 
-def run(section: str, replace: Callable[[str], str] = lambda text: text, page: Path = PAGE) -> dict[str, Any]:
-    """Run the examples of a section, here; what Python leaves behind."""
-    names: dict[str, Any] = {"tt": tt}
+def run(
+    section: str, replace: Callable[[str], str] = lambda text: text, page: Path = PAGE, **before: Any
+) -> dict[str, Any]:
+    """Run the examples of a section, here; what Python leaves behind, and what there was before."""
+    names: dict[str, Any] = {"tt": tt, **before}
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     blocks = find_blocks(section, page)
     assert blocks
@@ -156,3 +161,18 @@ def test_the_examples_for_a_ledger_on_a_server_run(folder: Path, postgres: str) 
     place = make_schema(postgres)
     run("PostgreSQL", lambda code: code.replace(LEDGER_URL, place), LEDGER)
     assert tt.Ledger(place).balance().spent == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_gaussian_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run("How", page=GAUSSIAN)
+    assert tt.load("release-gaussian").verify()
+    assert names["release"].manifest["privacy"]["epsilon"] == "1"
+    names = run("What is promised", page=GAUSSIAN, **names)
+    run("When it pays", page=GAUSSIAN, **names)
+    epsilon, geometric, gaussian = capsys.readouterr().out.splitlines()
+    assert 0 < float(Fraction(epsilon)) < 1
+    # As the page says: with such quantities, Gaussian noise is smaller.
+    assert max(json.loads(gaussian)) < 1.41 * min(json.loads(geometric))
+    run("In a ledger", page=GAUSSIAN)
+    assert tt.Ledger("gaussian.db").balance().unit == "rho"
