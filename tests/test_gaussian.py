@@ -247,9 +247,8 @@ def test_a_release_with_less_noise_than_stated_does_not_verify(tmp_path: Path) -
         bad = json.loads(json.dumps(good))
         change(bad["privacy"])
         path.write_text(json.dumps(bad))
-        assert [check.name for check in tt.load(tmp_path / "out").verify().checks if not check.passed] == [
-            "budget"
-        ]
+        failed = [check.name for check in tt.load(tmp_path / "out").verify().checks if not check.passed]
+        assert "budget" in failed
 
 
 def test_the_published_chain_states_its_real_rho() -> None:

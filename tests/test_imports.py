@@ -17,7 +17,7 @@ BOTH = {"measurement"}
 
 # Modules that work from measurements and releases alone.
 AFTER_MEASURING = sorted(
-    {"verification", "releases", "release_tables", "manifest", "statement", "folders"}
+    {"verification", "releases", "release_tables", "manifest", "evidence", "statement", "folders"}
     | {f"postprocess.{p.stem}" for p in (ROOT / "postprocess").glob("*.py")}
     | {f"mechanisms.{p.stem}" for p in (ROOT / "mechanisms").glob("*.py")}
     | {f"report.{p.stem}" for p in (ROOT / "report").glob("*.py")}

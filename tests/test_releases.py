@@ -106,7 +106,7 @@ def test_a_changed_budget_is_found(counts: tt.GroupCounts, tmp_path: Path) -> No
     manifest["privacy"]["epsilon"] = "1/10"  # claims more than was done
     path.write_text(json.dumps(manifest))
     failed = [check.name for check in tt.load(tmp_path / "out").verify().checks if not check.passed]
-    assert failed == ["budget"]
+    assert failed == ["budget", "statement", "manifest"]
 
 
 def test_the_release_folder_holds_no_true_counts(tmp_path: Path) -> None:

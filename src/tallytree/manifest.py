@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,9 @@ PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opend
 
 NO_LEDGER = "No ledger was charged: what else was released from these data is not known here."
 
+DIGEST = "sha256"
+"""Where a manifest keeps the digest of all the rest of it."""
+
 Manifest = dict[str, Any]
 
 _EXACT = re.compile(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
@@ -54,35 +58,15 @@ def write_manifest(
             "tallytree": __version__,
             **{name: version(name) for name in PACKAGES},
         },
-        "privacy": {
-            "statement": describe_protection(plan, has_frame=has_frame),
-            "epsilon": str(plan.epsilon),
-            **_state_concentrated(plan),
-            "neighbours": "datasets that differ by one person",
-            "max_records": plan.bounds.max_records,
-            "max_quantity": plan.bounds.max_quantity,
-            "bounds": "taken on trust" if has_frame is None else "enforced on the records of people",
-            "levels": [
-                {
-                    "name": level.name,
-                    "query": level.query,
-                    "sensitivity": str(level.sensitivity),
-                    level.unit: str(level.loss),
-                    "scale": str(level.scale),
-                }
-                for level in plan.levels
-            ],
-            "public_totals": plan.public_totals,
-            "noise": noise,
-            "public": list_public_facts(plan, total),
-            "assumed": list(assumptions),
-            "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
-        },
+        "privacy": state_privacy(
+            plan, total=total, noise=noise, assumptions=assumptions, has_frame=has_frame, receipt=receipt
+        ),
         "data": {
             "levels": list(plan.hierarchy.levels),
             "regions": [plan.shape(index)[0] for index in range(len(plan.levels))],
             "sizes": list(plan.sizes),
             "total": total,
+            "frame": has_frame,
         },
         "mechanism": {
             "name": mechanism.name,
@@ -97,6 +81,42 @@ def write_manifest(
             "accuracy": solution.accuracy and asdict(solution.accuracy),
             "effort": solution.effort,
         },
+    }
+
+
+def state_privacy(
+    plan: Plan,
+    *,
+    total: int,
+    noise: str,
+    assumptions: Sequence[str],
+    has_frame: bool | None,
+    receipt: Receipt | None,
+) -> dict[str, Any]:
+    """What is promised to whom, all of it but ``noise`` and ``assumptions`` worked out from the plan."""
+    return {
+        "statement": describe_protection(plan, has_frame=has_frame),
+        "epsilon": str(plan.epsilon),
+        **_state_concentrated(plan),
+        "neighbours": "datasets that differ by one person",
+        "max_records": plan.bounds.max_records,
+        "max_quantity": plan.bounds.max_quantity,
+        "bounds": "taken on trust" if has_frame is None else "enforced on the records of people",
+        "levels": [
+            {
+                "name": level.name,
+                "query": level.query,
+                "sensitivity": str(level.sensitivity),
+                level.unit: str(level.loss),
+                "scale": str(level.scale),
+            }
+            for level in plan.levels
+        ],
+        "public_totals": plan.public_totals,
+        "noise": noise,
+        "public": list_public_facts(plan, total),
+        "assumed": list(assumptions),
+        "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
     }
 
 
@@ -150,6 +170,16 @@ def read_receipt(manifest: Mapping[str, Any]) -> Receipt | None:
         return Receipt.parse(ledger)
     except ValueError:
         raise FolderError("The manifest is damaged: what it says of a ledger is not a receipt.") from None
+
+
+def seal(manifest: Manifest) -> str:
+    """The text of a manifest, with a digest of itself, which every change of a byte breaks."""
+    bare = {name: value for name, value in manifest.items() if name != DIGEST}
+    return _write({**bare, DIGEST: hashlib.sha256(_write(bare).encode()).hexdigest()})
+
+
+def _write(manifest: Manifest) -> str:
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
 
 
 def parse_manifest(text: str) -> Manifest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from tallytree.errors import FolderError, describe, show
+from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
 from tallytree.folders import hash_file, new_folder
 from tallytree.hierarchy import Hierarchy
-from tallytree.manifest import Manifest, parse_manifest, read_plan
+from tallytree.manifest import Manifest, parse_manifest, read_plan, seal
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.release_tables import read_regions, read_values, tabulate
 from tallytree.sizes import Sizes, check_sizes
@@ -59,13 +59,23 @@ class Release:
         """The privacy loss."""
         return Fraction(self.manifest["privacy"]["epsilon"])
 
-    def verify(self) -> Verification:
-        """Check all conditions of a release, and the files if it was read from a folder."""
+    def verify(self, *, recompute: bool = False) -> Verification:
+        """Check all conditions of a release, its claims, and the files if it was read from a folder.
+
+        ``recompute`` also does the post-processing again, to see that it gives the same counts.
+        """
+        plan = self.measurements.plan
+        solved = []
+        if recompute:
+            solved.append(check_solution(self.manifest, self.measurements, self.counts, self.total))
         return Verification(
             (
                 *verify_counts(self.hierarchy, self.sizes, self.counts, self.total),
                 *self._check_totals(),
-                check_budget(self.measurements.plan, self.epsilon),
+                check_budget(plan, self.epsilon),
+                check_statement(self.manifest, plan, self.total),
+                check_receipt(self.manifest, plan),
+                *solved,
                 *self.file_checks,
             )
         )
@@ -93,9 +103,7 @@ class Release:
         _write_parquet(self.to_arrow(), folder / RELEASE)
         _write_parquet(measured, folder / MEASUREMENTS)
         hashes = {name: hash_file(folder / name) for name in (RELEASE, MEASUREMENTS)}
-        manifest = {**self.manifest, "files": hashes}
-        text = json.dumps(manifest, indent=2, ensure_ascii=False)
-        (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        (folder / MANIFEST).write_bytes(seal({**self.manifest, "files": hashes}).encode())
 
     def __repr__(self) -> str:
         low, high = self.sizes
@@ -123,7 +131,8 @@ def load(folder: str | os.PathLike[str]) -> Release:
 
 
 def _read_folder(path: Path) -> Release:
-    manifest = parse_manifest((path / MANIFEST).read_text(encoding="utf-8"))
+    content = (path / MANIFEST).read_bytes()
+    manifest = parse_manifest(content.decode())
     sizes = check_sizes(manifest["data"]["sizes"])
     levels = manifest["data"]["levels"]
     measured = _read_parquet(path / MEASUREMENTS, levels, "measured")
@@ -136,7 +145,7 @@ def _read_folder(path: Path) -> Release:
         counts=read_values(released, hierarchy, sizes, value="groups"),
         total=manifest["data"]["total"],
         manifest=manifest,
-        file_checks=(_check_files(path, manifest["files"]),),
+        file_checks=(check_manifest(content, manifest), _check_files(path, manifest["files"])),
     )
 
 

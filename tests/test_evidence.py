@@ -1,0 +1,191 @@
+"""What ``verify`` finds: any changed byte, and claims that do not follow, even with hashes made anew."""
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pa_parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree.errors import FolderError
+from tallytree.folders import hash_file
+from tallytree.manifest import seal
+from tallytree.mechanisms.registry import MECHANISMS
+from tallytree.release_tables import tabulate
+from tallytree.releases import MANIFEST, MEASUREMENTS, RELEASE
+
+H = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY"), ("US", "WA")])
+COUNTS = tt.GroupCounts(H, (1, 4), [[50, 20, 9, 3], [70, 10, 0, 1], [5, 5, 5, 5]])
+
+CHECKS = ["consistency", "validity", "faithfulness", "budget", "statement", "ledger", "solution", "manifest"]
+CHECKS += ["files"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("release") / "out"
+    tt.release(COUNTS, epsilon="1").save(made)
+    return made
+
+
+def find_failures(folder: Path) -> list[str]:
+    return [check.name for check in tt.load(folder).verify(recompute=True).checks if not check.passed]
+
+
+def test_every_check_is_reported(folder: Path) -> None:
+    verification = tt.load(folder).verify(recompute=True)
+    assert [check.name for check in verification.checks] == CHECKS
+    assert verification
+    assert "solution" not in [check.name for check in tt.load(folder).verify().checks]
+
+
+@pytest.mark.parametrize("name", [RELEASE, MEASUREMENTS, MANIFEST])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_changed_byte_is_found(name: str, folder: Path, data: st.DataObject) -> None:
+    path = folder / name
+    whole = path.read_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    other = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[at]))
+    try:
+        path.write_bytes(whole[:at] + bytes([other]) + whole[at + 1 :])
+        with suppress(FolderError):  # it cannot even be read
+            assert find_failures(folder)
+    finally:
+        path.write_bytes(whole)
+    assert not find_failures(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text + "\n",
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: json.dumps(json.loads(text)),
+        lambda text: text.replace('"format"', '"format": "x", "format"', 1),
+        lambda text: seal({**json.loads(text), "sha256": ""})[:-1],
+        lambda text: text.replace('"sha256"', '"sha-256"', 1),
+    ],
+    ids=["blank", "line ends", "layout", "twice", "cut", "no digest"],
+)
+def test_a_manifest_written_otherwise_is_found(folder: Path, change: Callable[[str], str]) -> None:
+    path = folder / MANIFEST
+    whole = path.read_bytes()
+    try:
+        path.write_bytes(change(whole.decode()).encode())
+        assert find_failures(folder) == ["manifest"]
+    finally:
+        path.write_bytes(whole)
+
+
+def forge(folder: Path, change: Callable[[Any], object]) -> list[str]:
+    """What is found after a change of the manifest by somebody who also made its digest anew."""
+    path = folder / MANIFEST
+    whole = path.read_bytes()
+    manifest = json.loads(whole)
+    change(manifest)
+    manifest["files"] = {name: hash_file(folder / name) for name in (RELEASE, MEASUREMENTS)}
+    try:
+        path.write_bytes(seal(manifest).encode())
+        return find_failures(folder)
+    finally:
+        path.write_bytes(whole)
+
+
+FORGERIES: dict[str, tuple[Callable[[Any], object], list[str]]] = {
+    "nothing": (lambda m: None, []),
+    "another promise": (lambda m: m["privacy"].update(statement="All is well."), ["statement"]),
+    "other facts": (lambda m: m["privacy"]["public"].pop(), ["statement"]),
+    "a new claim": (lambda m: m["privacy"].update(certified="yes"), ["statement"]),
+    "a frame": (lambda m: m["data"].update(frame=True), ["statement"]),
+    "fewer regions": (lambda m: m["data"].update(regions=[1, 2]), ["statement"]),
+    "epsilon": (lambda m: m["privacy"].update(epsilon="1/2"), ["budget", "statement"]),
+    "total": (lambda m: m["data"].update(total=1), ["faithfulness", "statement", "solution"]),
+    "mechanism": (lambda m: m["mechanism"].update(name="direct-dp"), ["solution"]),
+    "no mechanism": (lambda m: m.update(mechanism=None), ["solution"]),
+    "unknown mechanism": (lambda m: m["mechanism"].update(name="magic"), ["solution"]),
+    "unknown option": (lambda m: m["mechanism"].update(options={"magic": 1}), ["solution"]),
+    "receipt": (
+        lambda m: m["privacy"].update(
+            ledger={
+                "dataset": "d",
+                "entry": 2,
+                "hash": "0" * 64,
+                "unit": "epsilon",
+                "charged": "1/2",
+                "spent": "1/2",
+                "remaining": "1",
+            }
+        ),
+        ["ledger"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FORGERIES)
+def test_a_claim_that_does_not_follow_is_found_whatever_the_hashes(folder: Path, case: str) -> None:
+    change, found = FORGERIES[case]
+    assert forge(folder, change) == found
+
+
+def test_other_words_of_an_earlier_version_are_let_pass(folder: Path) -> None:
+    def change(manifest: Any) -> None:
+        manifest["software"]["tallytree"] = "0.0.1"
+        manifest["privacy"]["statement"] = "Said in other words."
+
+    assert forge(folder, change) == []
+
+
+def test_counts_that_add_up_but_were_changed_are_found(folder: Path) -> None:
+    """Three groups go from one size to another, in a state and in the nation: all sums still hold."""
+    path = folder / RELEASE
+    whole = path.read_bytes()
+    release = tt.load(folder)
+    big = [int(np.argmax(release.counts[1][0]))]
+    big.append((big[0] + 1) % 4)
+    counts = [level.copy() for level in release.counts]
+    for level in counts:
+        level[0, big[0]] -= 3
+        level[0, big[1]] += 3
+    assert all((level >= 0).all() for level in counts)
+    try:
+        pa_parquet.write_table(tabulate(H, (1, 4), counts, value="groups", zeros=False), path)
+        assert forge(folder, lambda manifest: None) == ["solution"]
+    finally:
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MECHANISMS if kind.consistent], ids=lambda kind: kind.name)
+def test_the_counts_of_every_mechanism_come_out_again(kind: Any, tmp_path: Path) -> None:
+    tt.release(COUNTS, epsilon="10", mechanism=kind.name).save(tmp_path / "out")
+    checks = {check.name: check for check in tt.load(tmp_path / "out").verify(recompute=True).checks}
+    assert all(check.passed for check in checks.values())
+    assert ("not computed again" in checks["solution"].statement) == kind.small
+
+
+def test_the_charge_of_a_ledger_is_checked(tmp_path: Path) -> None:
+    tt.Ledger.create(tmp_path / "ledger.db", dataset="d", epsilon=2)
+    tt.release(COUNTS, epsilon=1, ledger=tmp_path / "ledger.db").save(tmp_path / "out")
+    assert find_failures(tmp_path / "out") == []
+
+
+def test_measurements_that_were_changed_are_found(folder: Path) -> None:
+    path = folder / MEASUREMENTS
+    whole = path.read_bytes()
+    table = pa_parquet.read_table(path)
+    moved = pc.add(table["measured"], pa.scalar(40))
+    try:
+        pa_parquet.write_table(
+            table.set_column(table.column_names.index("measured"), "measured", moved), path
+        )
+        assert forge(folder, lambda manifest: None) == ["solution"]
+    finally:
+        path.write_bytes(whole)
