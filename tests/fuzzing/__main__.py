@@ -51,20 +51,22 @@ def fuzz(name: str, runs: int) -> None:
             importlib.import_module(f"tallytree.postprocess.{module.name}")
     with atheris.instrument_imports(include=["tallytree"]):
         from tests.fuzzing.targets import TARGETS
-    from tests.fuzzing.damage import damage
 
     target = TARGETS[name]
+    seeds = (target.seed, *target.more_seeds)
 
     def mutate(data: bytes, most: int, seed: int) -> bytes:
-        return damage(data or target.seed, random.Random(seed))[:most]
+        return target.damage(data or target.seed, random.Random(seed))[:most]
 
     with tempfile.TemporaryDirectory() as corpus:
-        Path(corpus, "seed").write_bytes(target.seed)
+        for number, content in enumerate(seeds):
+            Path(corpus, f"seed{number}").write_bytes(content)
         words = [
             sys.argv[0],
             corpus,
             f"-runs={runs}",
             "-seed=1",
+            f"-max_len={max(4096, 3 * max(map(len, seeds)))}",
             "-print_final_stats=1",
             "-rss_limit_mb=8192",
         ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -21,6 +22,9 @@ from tallytree.datasets.zones import read_zones
 from tallytree.errors import InputError
 from tallytree.manifest import parse_manifest
 from tallytree.specs import ReleaseSpec, read_spec
+from tests.fuzzing.damage import damage
+from tests.fuzzing.ledger_damage import damage_ledger
+from tests.fuzzing.ledger_target import SEEDS, use_ledger
 
 HIERARCHY = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
 COUNTS = tt.GroupCounts(HIERARCHY, (1, 3), [[3, 0, 1], [0, 2, 1]], has_frame=False)
@@ -70,6 +74,8 @@ class Target:
 
     seed: bytes
     read: Callable[[bytes], object]
+    damage: Callable[[bytes, random.Random], bytes] = damage
+    more_seeds: Sequence[bytes] = ()
 
     def run(self, data: bytes) -> None:
         """Read it; only errors of ours are right."""
@@ -163,6 +169,7 @@ TARGETS: dict[str, Target] = {
     "release-manifest": Target(RELEASE["manifest.json"], _load_with("manifest.json")),
     "release-counts": Target(RELEASE["release.parquet"], _load_with("release.parquet")),
     "release-measurements": Target(RELEASE["measurements.parquet"], _load_with("measurements.parquet")),
+    "ledger": Target(SEEDS[0], use_ledger, damage_ledger, SEEDS[1:]),
     "census-households": Target(HOUSEHOLDS, _in_file("H9.csv", read_household_sizes)),
     "census-counties": Target(COUNTY_TABLE, _in_file("counties.csv", read_county_table)),
     "taxi-zones": Target(ZONES, _in_file("zones.csv", read_zones)),

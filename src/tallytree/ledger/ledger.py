@@ -97,8 +97,8 @@ class Ledger:
 
         ``loss`` is an epsilon, or what a plan costs: ``plan.loss``. ``what`` says for what, and is public.
         One transaction: wait for all other writers, check the whole chain, refuse what does not fit, add the
-        entry, commit. Nothing that is to be paid for may be done before; and if this raises anything at all,
-        nothing may be done after it.
+        entry, look that it is there, commit. Nothing that is to be paid for may be done before; and if this
+        raises anything at all, nothing may be done after it.
         """
         asked = Loss.of(loss)
         if not isinstance(what, str) or len(what) > LONGEST_WHAT or not what.isprintable():
@@ -111,6 +111,8 @@ class Ledger:
                     amount = before.price(asked)
                     entry = _write_next(record, before.dataset, CHARGE, before.unit, amount, what)
                     transaction.append(entry)
+                    if transaction.read() != [*record.entries, entry]:
+                        raise LedgerError("The ledger does not keep what is written to it: it is damaged.")
                     receipt = Receipt.of(entry, record.balances[before.dataset])
                     self._own.attempt = Attempt(receipt)
                     transaction.commit()

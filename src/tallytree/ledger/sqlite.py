@@ -25,7 +25,11 @@ REASONS = {
     "SQLITE_CORRUPT": "the file is damaged",
     "SQLITE_NOTADB": "it is not a ledger",
     "SQLITE_ERROR": "it is not a ledger",  # no such table, no such column
+    "SQLITE_AUTH": "it holds a view or a trigger, which no ledger does",
 }
+
+LONGEST_VALUE = 1_000_000
+"""Bytes of a value or a row: far more than an entry has, far less than would fill the memory."""
 
 
 class SQLiteStore(Store):
@@ -43,6 +47,8 @@ class SQLiteStore(Store):
 
     def explain(self, error: BaseException | None) -> str:
         """By the code, the first words of which are the kind of error."""
+        if isinstance(error, UnicodeError):  # of a message that quotes the file
+            return "the file is damaged"
         name = str(getattr(error, "sqlite_errorname", ""))
         return next((REASONS[kind] for kind in REASONS if name.startswith(kind)), "the database failed")
 
@@ -94,6 +100,8 @@ def _connector(path: Path) -> Callable[[], sqlite3.Connection]:
     def connect() -> sqlite3.Connection:
         # No isolation level: transactions begin where this package says so, and not where Python guesses.
         connection = sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS, isolation_level=None)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        connection.set_authorizer(_refuse_programs)
         try:
             # Beyond FULL: the folder is flushed too, so that no power cut brings the journal back, which
             # would undo a charge that was committed.
@@ -106,6 +114,11 @@ def _connector(path: Path) -> Callable[[], sqlite3.Connection]:
         return connection
 
     return connect
+
+
+def _refuse_programs(action: int, one: str | None, two: str | None, base: str | None, by: str | None) -> int:
+    """A file may hold views and triggers, which run when it is used: none that a ledger has."""
+    return sqlite3.SQLITE_OK if by is None else sqlite3.SQLITE_DENY
 
 
 def _refuse(path: Path, error: OSError | ValueError) -> LedgerError:

@@ -104,11 +104,17 @@ class Store(ABC):
                 yield connection
         except sa.exc.DBAPIError as error:
             raise LedgerError(f"{self.shown} cannot be used: {self.explain(error.orig)}.") from None
+        except UnicodeError as error:
+            raise LedgerError(f"{self.shown} cannot be used: {self.explain(error)}.") from None
         except sa.exc.SQLAlchemyError:
             raise LedgerError(f"{self.shown} cannot be used: the database failed.") from None
 
 
 def read_entries(connection: sa.Connection) -> list[Entry]:
-    """All entries by their numbers, whatever is in them."""
-    rows = connection.execute(sa.select(TABLE).order_by(TABLE.c.number))
-    return [Entry(*row) for row in rows]
+    """All entries by their numbers, whatever is in them, up to the first that is out of place."""
+    entries: list[Entry] = []
+    for row in connection.execute(sa.select(TABLE).order_by(TABLE.c.number)):
+        entries.append(Entry(*row))
+        if entries[-1].number != len(entries):
+            break  # a damaged file may hold the same rows again and again, without end
+    return entries
