@@ -57,7 +57,8 @@ def new_private_file(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise FolderError(f"{shown} cannot be written: {describe(error)}.") from None
     finally:
-        stage.unlink(missing_ok=True)
+        with suppress(OSError):  # a file system to read only refuses that as well
+            stage.unlink()
 
 
 def _exists(target: Path) -> bool:

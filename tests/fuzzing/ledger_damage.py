@@ -68,6 +68,8 @@ PRAGMAS = (
     "PRAGMA encoding = 'UTF-16be'",
 )
 
+GIVES_UP = (sqlite3.Error, OverflowError, UnicodeError, MemoryError)
+
 Change = Callable[[sqlite3.Connection, random.Random], None]
 
 
@@ -93,10 +95,10 @@ def _change(file: bytes, generator: random.Random) -> bytes:
             connection.execute("PRAGMA max_page_count = 100")
             connection.set_progress_handler(lambda: True, 1_000_000)  # a view may go on for ever
             for _ in range(generator.randint(1, 3)):
-                with suppress(sqlite3.Error, OverflowError):
+                with suppress(*GIVES_UP):
                     generator.choice(CHANGES)(connection, generator)
             changed = connection.serialize()
-        except (sqlite3.Error, OverflowError):  # it was damaged too much already
+        except GIVES_UP:  # it was damaged too much already
             return damage(file, generator)
     return changed[:18] + file[18:20] + changed[20:]
 
@@ -157,7 +159,7 @@ def _change_schema(connection: sqlite3.Connection, generator: random.Random) -> 
     """The same rows in a table, or something called so, with other rules."""
     connection.execute(f"ALTER TABLE {NAME} RENAME TO old")
     connection.execute(_fill(generator.choice(OTHER_SCHEMAS)))
-    with suppress(sqlite3.Error):
+    with suppress(*GIVES_UP):
         connection.execute(f"INSERT INTO {NAME} ({', '.join(COLUMNS)}) SELECT {', '.join(COLUMNS)} FROM old")
 
 

@@ -6,6 +6,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -86,7 +87,8 @@ def make_sqlite(path: Path, begin: Callable[[Transaction], None]) -> None:
             os.link(stage, path)
             _flush(path.parent)
         finally:
-            stage.unlink(missing_ok=True)
+            with suppress(OSError):
+                stage.unlink()
     except LedgerError:
         raise
     except (OSError, ValueError) as error:
