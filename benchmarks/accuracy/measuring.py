@@ -8,7 +8,7 @@ from multiprocessing import resource_tracker
 
 import tallytree as tt
 from benchmarks.accuracy.contenders import needs_solver
-from benchmarks.accuracy.runs import Job, Run, run_jobs
+from benchmarks.accuracy.runs import Job, Run, run_jobs_on
 from benchmarks.accuracy.settings import Settings
 from benchmarks.accuracy.timetable import Timetable
 from benchmarks.children import Child, Failure
@@ -79,6 +79,7 @@ def _start(jobs: Sequence[Job], counts: tt.GroupCounts) -> Child[Run]:
     resource_tracker.ensure_running()  # starting it later would undo what follows
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process inherits it
     try:
-        return Child(partial(run_jobs, jobs, counts))
+        parts = (counts.hierarchy, counts.sizes, counts.leaf, counts.bounds)
+        return Child(partial(run_jobs_on, jobs, *parts))
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 import tallytree as tt
 from benchmarks.children import Failure
@@ -39,6 +40,17 @@ class Run:
     leaf_l1_to_seven: int
     """The part of the last level's L1 error that is in the sizes up to 7."""
     seconds: float
+
+
+def run_jobs_on(
+    jobs: Sequence[Job],
+    hierarchy: tt.Hierarchy,
+    sizes: tuple[int, int],
+    leaf: npt.NDArray[np.int64],
+    bounds: tt.Bounds,
+) -> Iterator[Run | Failure]:
+    """The jobs in another process. Counts refuse to be pickled, so it gets their parts: these are public."""
+    yield from run_jobs(jobs, tt.GroupCounts(hierarchy, sizes, leaf, bounds=bounds))
 
 
 def run_jobs(jobs: Sequence[Job], counts: tt.GroupCounts) -> Iterator[Run | Failure]:

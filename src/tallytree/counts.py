@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,7 @@ class GroupCounts:
     """The true counts on a hierarchy: n^r_s for every region r and size s.
 
     ``leaf`` is leaves x sizes, its rows in the order of ``hierarchy.leaves``; the levels above are sums.
+    Its ``repr`` shows no count, and it refuses to be pickled.
 
     >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
     >>> counts = GroupCounts(h, sizes=(1, 3), leaf=[[2, 0, 1], [1, 1, 1]])
@@ -153,6 +155,19 @@ class GroupCounts:
             values.flags.writeable = False
             levels.append(values)
         return levels[::-1]
+
+    def __copy__(self) -> Self:
+        return self  # nothing in it can change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> NoReturn:
+        # A pickle is a file or a message that nobody protects: caches and pools make them unasked.
+        raise TypeError(
+            "GroupCounts cannot be pickled: they are true counts. 'tallytree count' writes them to a private "
+            "file; a Release can be pickled."
+        )
 
     def __repr__(self) -> str:
         # The shape only: a notebook or a log must not show the truth.

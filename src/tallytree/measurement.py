@@ -23,7 +23,8 @@ def measure(
     plan: Plan, counts: GroupCounts, *, noise: ExactNoise, progress: Progress = no_progress
 ) -> PrivateMeasurements:
     """The plan's noisy answers, which are differentially private from here on."""
-    if not isinstance(noise, ExactNoise):  # types say so already; a wrong call must not pass either
+    # Types say so already; a wrong call must not pass either, nor a class that is both.
+    if not isinstance(noise, ExactNoise) or isinstance(noise, SeededNoise):
         raise TypeError("A release needs exact noise.")
     return PrivateMeasurements(plan, _add_noise(plan, counts, noise, progress), noise.description)
 

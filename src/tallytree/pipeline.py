@@ -22,7 +22,7 @@ from tallytree.ledger.receipts import Receipt
 from tallytree.manifest import write_manifest
 from tallytree.measurement import measure
 from tallytree.mechanisms.base import Mechanism
-from tallytree.mechanisms.registry import DEFAULT, find_mechanism
+from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism, list_mechanisms
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.digit_noise import DigitNoise
 from tallytree.privacy.noise import ExactNoise, GaussianNoise, OpenDPNoise
@@ -30,7 +30,7 @@ from tallytree.privacy.plan import Plan
 from tallytree.privacy.units import EPSILON, RHO
 from tallytree.progress import Progress, no_progress
 from tallytree.release_tables import check_level_names
-from tallytree.releases import Release
+from tallytree.releases import MAKER, Release
 
 NOISES: dict[str, type[ExactNoise]] = {
     "digits": DigitNoise,
@@ -122,7 +122,7 @@ def _carry_out(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         receipt=receipt,
     )
-    made = Release(measurements, solution.counts, counts.total, manifest)
+    made = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
     failed = [check for check in made.verify().checks if not check.passed]
     if failed:
         raise CheckError(f"The release fails its check of {failed[0].name}, so it is withheld.")
@@ -140,6 +140,10 @@ def _describe_purpose(method: Mechanism, plan: Plan) -> str:
 def find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """A mechanism, refused if what it makes may not be released."""
     method = find_mechanism(mechanism)
+    if type(method) not in MECHANISMS:  # its post-processing could return anything
+        raise MechanismError(
+            f"A release is made by a registered mechanism: {name_choices('', list_mechanisms())}"
+        )
     if method.obstacle:
         raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
     return method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from tallytree.errors import FolderError, describe, show
+from tallytree.errors import FolderError, MechanismError, describe, show
 from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
 from tallytree.folders import hash_file, new_folder
 from tallytree.hierarchy import Hierarchy
@@ -24,6 +24,9 @@ from tallytree.sizes import Sizes, check_sizes
 from tallytree.verification import Check, Verification, check_budget, check_public_totals, verify_counts
 
 Ints = npt.NDArray[np.int64]
+
+MAKER = object()
+"""Shown by :func:`tallytree.release` and :func:`load`, which alone make releases."""
 
 RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
 
@@ -43,6 +46,15 @@ class Release:
     manifest: Manifest
     file_checks: tuple[Check, ...] = ()
     """For a release read from a folder: whether its files are the ones that were written."""
+    made_by: InitVar[object] = None
+
+    def __post_init__(self, made_by: object) -> None:
+        # Counts or measurements of a simulation, put in by hand, would pass for private ones.
+        if made_by is not MAKER or not isinstance(self.measurements, PrivateMeasurements):
+            raise MechanismError("A Release is made by tallytree.release or read by tallytree.load alone.")
+        for values in self.counts:
+            values.flags.writeable = False
+        object.__setattr__(self, "counts", tuple(self.counts))
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -146,6 +158,7 @@ def _read_folder(path: Path) -> Release:
         total=manifest["data"]["total"],
         manifest=manifest,
         file_checks=(check_manifest(content, manifest), _check_files(path, manifest["files"])),
+        made_by=MAKER,
     )
 
 
