@@ -36,6 +36,7 @@ import tallytree as tt
 from tallytree.cli.main import main
 from tallytree.errors import InputError
 from tallytree.mechanisms.registry import MECHANISMS
+from tallytree.privacy.noise import ExactNoise
 from tests.leaks import (
     HIERARCHY,
     LEAF,
@@ -271,6 +272,19 @@ def test_a_release_shows_no_true_counts(name: str, listener: Listener, sandbox: 
     assert find_leaks(listener.hear(make)) == []
     assert find_leaks_below(sandbox) == []
     assert len(list((sandbox / "work" / "out").iterdir())) == 3
+
+
+def test_the_search_itself_finds_a_release_without_noise(
+    sandbox: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ExactNoise, "draw", lambda self, scale, count, advance: np.zeros(count, np.int64))
+    made = tt.release(plant(), epsilon=EPSILON)
+    made.save("out")
+    leaks = find_leaks_below(sandbox)
+    for file in ("release.parquet", "measurements.parquet"):
+        assert any(leak.startswith(file) for leak in leaks)
+    assert find_leaks(pickle.dumps(made))
+    assert find_leaks(repr(made.measurements))
 
 
 @pytest.mark.parametrize("name", [kind.name for kind in MECHANISMS if kind.small])
@@ -533,6 +547,32 @@ def test_commands_show_no_true_counts(command: str, way: str, inputs: Path, sand
         (file,) = (sandbox / "work").iterdir()
         assert file.stat().st_mode & 0o777 == 0o600
     assert find_leaks_below(sandbox) == []
+
+
+LEAKY_PRELUDE = PRELUDE.replace(
+    "main()",
+    """
+import tallytree.pipeline
+measure = tallytree.pipeline.measure
+
+def leak(plan, counts, **options):
+    logging.getLogger("deep.down").debug("%s", counts.leaf.tolist())
+    return measure(plan, counts, **options)
+
+tallytree.pipeline.measure = leak
+main()
+""",
+)
+
+
+@pytest.mark.slow
+def test_the_search_itself_finds_a_command_that_logs_counts(inputs: Path, sandbox: Path) -> None:
+    words, _ = COMMANDS["release"]
+    words = [words[0], str(inputs / words[1]), *words[2:]]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended, said = run_in_pipe([sys.executable, "-c", LEAKY_PRELUDE, *words], environment, sandbox / "work")
+    assert ended == 0, said[-2000:]
+    assert find_leaks(said)
 
 
 @pytest.mark.parametrize(
