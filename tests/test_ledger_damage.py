@@ -35,12 +35,22 @@ def file(tmp_path: Path) -> Path:
     ],
 )
 def test_a_trigger_cannot_make_a_charge_disappear(when: str, what: str, file: Path) -> None:
+    ledger = tt.Ledger(file)
     tamper(file, f"CREATE TRIGGER x {when} INSERT ON {NAME} BEGIN {what}; END")
     with pytest.raises(LedgerError, match="holds a view or a trigger") as refused:
-        tt.Ledger(file).charge("1", what="x")
+        ledger.charge("1", what="x")
     check_message(str(refused.value), file.parent)
     assert find_outcome(refused.value) == "Nothing was spent."
     assert len(read_rows(file)) == 2
+
+
+def test_a_trigger_that_says_it_is_a_table_is_one_all_the_same(file: Path) -> None:
+    tamper(file, f"CREATE TRIGGER x BEFORE INSERT ON {NAME} BEGIN SELECT RAISE(IGNORE); END")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET type = 'table', tbl_name = 'x' WHERE name = 'x'")
+    with pytest.raises(LedgerError, match="holds a view or a trigger|the file is damaged"):
+        tt.Ledger(file)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ REASONS = {
     "SQLITE_CORRUPT": "the file is damaged",
     "SQLITE_NOTADB": "it is not a ledger",
     "SQLITE_ERROR": "it is not a ledger",  # no such table, no such column
-    "SQLITE_AUTH": "it holds a view or a trigger, which no ledger does",
+    "SQLITE_AUTH": "it holds a view or a trigger, which no ledger does",  # see _refuse_programs
 }
 
 LONGEST_VALUE = 1_000_000
@@ -103,8 +103,8 @@ def _connector(path: Path) -> Callable[[], sqlite3.Connection]:
         # No isolation level: transactions begin where this package says so, and not where Python guesses.
         connection = sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS, isolation_level=None)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-        connection.set_authorizer(_refuse_programs)
         try:
+            _refuse_programs(connection)
             # Beyond FULL: the folder is flushed too, so that no power cut brings the journal back, which
             # would undo a charge that was committed.
             connection.execute("PRAGMA synchronous=EXTRA")
@@ -118,9 +118,23 @@ def _connector(path: Path) -> Callable[[], sqlite3.Connection]:
     return connect
 
 
-def _refuse_programs(action: int, one: str | None, two: str | None, base: str | None, by: str | None) -> int:
-    """A file may hold views and triggers, which run when it is used: none that a ledger has."""
-    return sqlite3.SQLITE_OK if by is None else sqlite3.SQLITE_DENY
+PROGRAMS = """
+    SELECT 1 FROM sqlite_master WHERE sql IS NOT NULL AND NOT (
+        sql GLOB 'CREATE TABLE *' OR sql GLOB 'CREATE INDEX *' OR sql GLOB 'CREATE UNIQUE INDEX *'
+    ) LIMIT 1
+"""
+"""By the text, as SQLite writes it: that is what it goes by itself, whatever the other columns say."""
+
+
+def _refuse_programs(connection: sqlite3.Connection) -> None:
+    """Views and triggers run when a file is used: they could hide a charge, or go on for ever.
+
+    SQLite would also ask a function of ours each time, but a signal that comes in there is lost.
+    """
+    if connection.execute(PROGRAMS).fetchone() is not None:
+        error = sqlite3.DatabaseError("not a ledger")
+        error.sqlite_errorname = "SQLITE_AUTH"
+        raise error
 
 
 def _refuse(path: Path, error: OSError | ValueError) -> LedgerError:
