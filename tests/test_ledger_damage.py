@@ -49,7 +49,7 @@ def test_a_trigger_that_says_it_is_a_table_is_one_all_the_same(file: Path) -> No
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute("UPDATE sqlite_master SET type = 'table', tbl_name = 'x' WHERE name = 'x'")
-    with pytest.raises(LedgerError, match="holds a view or a trigger|the file is damaged"):
+    with pytest.raises(LedgerError, match=r"holds a view or a trigger|the file is damaged"):
         tt.Ledger(file)
 
 
