@@ -19,6 +19,7 @@ from tallytree.charts import Line, draw_lines
 from tallytree.cli.main import app
 from tallytree.errors import InputError, MechanismError, SpecError
 from tallytree.planning.advice import AROUND, advise
+from tallytree.planning.files import write_spec
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
 from tallytree.planning.goals import Goal, parse_goal
 from tallytree.planning.splits import even_split, find_split
@@ -261,3 +262,14 @@ def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple
         assert 0 <= float(circle.attrib["cx"]) <= 720
         assert 0 <= float(circle.attrib["cy"]) <= 400
         assert math.isfinite(float(circle.attrib["cx"]))
+
+
+def test_a_plan_for_gaussian_noise(stand_in: tt.GroupCounts) -> None:
+    advice = advise(stand_in, epsilon=1, delta="1e-9", goal=Goal("l1"), mechanism="cumulative-dp")
+    assert advice.to_dict()["delta"] == "1/1000000000"
+    assert [case.epsilon for case in advice.trade_off][3] == 1
+    assert 'delta = "1/1000000000"' in write_spec(advice, {})
+    pure = advise(stand_in, epsilon=1, goal=Goal("l1"), mechanism="cumulative-dp")
+    assert pure.to_dict()["delta"] is None
+    # Two levels and one record a person: Gaussian noise is the larger one, as docs/gaussian.md says.
+    assert advice.planned.total_l1 > pure.planned.total_l1

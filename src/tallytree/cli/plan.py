@@ -21,6 +21,9 @@ def plan(
         str, typer.Argument(help="Public data: a release folder, or a table.", metavar="STAND_IN")
     ],
     epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.")],
+    delta: Annotated[
+        str | None, typer.Option(help="Plan for Gaussian noise, at this delta: such as 1e-10.")
+    ] = None,
     region: Annotated[
         list[str] | None,
         typer.Option("--region", help="A region column, from the top down; repeat for each level."),
@@ -75,6 +78,7 @@ def plan(
         advice = advise(
             public,
             epsilon=epsilon,
+            delta=delta,
             goal=parse_goal(goal, public.hierarchy.levels),
             mechanism=mechanism,
             public_totals=public_totals,

@@ -19,6 +19,7 @@ from tallytree.planning.forecasts import Forecast, forecast
 from tallytree.planning.goals import Goal
 from tallytree.planning.splits import even_split, find_split
 from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.privacy.zcdp import parse_delta
 from tallytree.progress import Progress, no_progress
 
 AROUND = (
@@ -42,6 +43,8 @@ class Advice:
 
     goal: Goal
     epsilon: Fraction
+    delta: Fraction | None
+    """Of Gaussian noise."""
     public_totals: str | None
     planned: Forecast
     """The recommended mechanism with the split that suits the goal."""
@@ -68,6 +71,7 @@ class Advice:
             "goal": str(self.goal),
             "met": self.is_met,
             "epsilon": str(self.epsilon),
+            "delta": self.delta and str(self.delta),
             "public_totals": self.public_totals,
             "mechanism": self.planned.mechanism,
             "budget": dict(self.planned.budget),
@@ -85,18 +89,20 @@ def advise(
     goal: Goal,
     mechanism: str | None = None,
     public_totals: str | None = None,
+    delta: Exact | None = None,
     progress: Progress = no_progress,
 ) -> Advice:
     """Find the split of ``epsilon`` that does best on the stand-in, and what to expect of it.
 
     Without ``mechanism``, the split is found for the default one, and all that can make a release are then
-    compared with it; the best is recommended.
+    compared with it; the best is recommended. With ``delta``, all have Gaussian noise.
     """
     asked = parse_exact(epsilon, "epsilon")
+    settled = None if delta is None else parse_delta(delta)
     levels = stand_in.hierarchy.levels
     chosen = find_mechanism(mechanism or DEFAULT)
     _check_release(chosen)
-    run = partial(forecast, stand_in, public_totals=public_totals)
+    run = partial(forecast, stand_in, public_totals=public_totals, delta=settled)
     tries = 1 if stand_in.leaf.size >= MANY_CELLS else FINAL_RUNS
     report = progress("Trying splits of the budget", 0)
     split = find_split(
@@ -116,6 +122,7 @@ def advise(
     return Advice(
         goal=goal,
         epsilon=asked,
+        delta=settled,
         public_totals=public_totals,
         planned=best,
         even=run(epsilon=asked, mechanism=best.mechanism, budget=even_split(levels)),

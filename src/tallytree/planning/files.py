@@ -18,6 +18,8 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
         "epsilon": str(advice.epsilon),
         "mechanism": advice.planned.mechanism,
     }
+    if advice.delta is not None:
+        found["delta"] = str(advice.delta)
     if advice.public_totals is not None:
         found["public_totals"] = advice.public_totals
     lines = [

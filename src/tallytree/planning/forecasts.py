@@ -55,6 +55,7 @@ def forecast(
     mechanism: str,
     budget: Mapping[str, int],
     public_totals: str | None = None,
+    delta: Exact | None = None,
     runs: int,
     report: Callable[[int], None] = lambda done: None,
 ) -> Forecast:
@@ -68,6 +69,7 @@ def forecast(
             seed=seed,
             budget=budget,
             public_totals=public_totals,
+            delta=delta,
         )
         errors.append([_measure(run, stand_in, level) for level in range(len(stand_in.hierarchy.levels))])
         report(1)
