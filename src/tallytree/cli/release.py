@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tallytree.ledger.ledger import Ledger
     from tallytree.ledger.receipts import Receipt
     from tallytree.privacy.losses import Loss
+    from tallytree.releases import Release
     from tallytree.specs import ReleaseSpec
 
 COUNTS = "A table of counts, in place of people"
@@ -135,20 +136,32 @@ def release(
     With --ledger, the loss is charged to a dataset's budget before any noise is drawn.
     """
     given = locals()
-    from tallytree.folders import new_folder
     from tallytree.manifest import read_receipt
-    from tallytree.pipeline import release as make_release
     from tallytree.specs import ReleaseSpec, parse_budget
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
     settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
     book = _find_ledger(settings, settings.settle())
+    # Until the last word is printed: whoever is interrupted is told what was spent.
+    with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
+        made = _make(settings, book, quiet=as_json)
+        charged = made.manifest["privacy"]["ledger"]
+        if as_json:
+            print_json({**summarize(made, settings.out), "ledger": charged})
+            return
+        print_release(made)
+        receipt = read_receipt(made.manifest)
+        print_text(charged if receipt is None else receipt.describe())
+        print_next_step(settings.out)
+
+
+def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release:
+    """Make the release and write its folder."""
+    from tallytree.folders import new_folder
+    from tallytree.pipeline import release as make_release
+
     # The folder is made first: a place that cannot be written to must not cost any budget.
-    with (
-        book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext(),
-        new_folder(Path(settings.out)) as stage,
-        show_progress(quiet=as_json) as progress,
-    ):
+    with new_folder(Path(settings.out)) as stage, show_progress(quiet=quiet) as progress:
         made = make_release(
             settings.count(progress),
             epsilon=settings.epsilon,
@@ -163,14 +176,7 @@ def release(
             progress=progress,
         )
         made.write_into(stage)
-    charged = made.manifest["privacy"]["ledger"]
-    if as_json:
-        print_json({**summarize(made, settings.out), "ledger": charged})
-        return
-    print_release(made)
-    receipt = read_receipt(made.manifest)
-    print_text(charged if receipt is None else receipt.describe())
-    print_next_step(settings.out)
+    return made
 
 
 def _find_ledger(settings: ReleaseSpec, loss: Loss) -> Ledger | None:
