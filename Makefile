@@ -27,9 +27,10 @@ lint: .venv/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-## Measure speed against peers, side by side; writes benchmarks/RESULTS.md.
+## Measure speed against peers, side by side, in some 35 minutes; writes benchmarks/RESULTS.md.
+## With QUICK=1, a smoke run that prints what it would write.
 bench: .venv/installed-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
 
 ## Rank the mechanisms by accuracy on the real data in the folder DATA: the county table and the taxi table,
 ## or the one that DATASET names; writes benchmarks/ACCURACY.md and benchmarks/ACCURACY-TAXI.md.

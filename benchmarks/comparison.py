@@ -12,6 +12,8 @@ R = TypeVar("R")
 
 CALLS = 3
 """Calls of our own mechanism in a round: it takes milliseconds, its peers seconds."""
+LONG_SECONDS = 10.0
+"""A peer that took longer is not called again: it would take as long."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ def compare(instance: Instance, peer: Callable[[], R], rounds: int) -> tuple[Con
     solution = instance.solve()  # warm: compiled
     instance.check(solution)
     for _ in range(rounds):
+        if theirs and best(theirs).seconds > LONG_SECONDS:
+            break
         ours += _time_ours(instance)
         with one_processor():
             alone += _time_ours(instance)

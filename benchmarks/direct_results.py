@@ -1,6 +1,6 @@
 """``direct-dp`` in words and tables: its growth, its memory, and its peers."""
 
-from benchmarks.comparison import CALLS
+from benchmarks.comparison import CALLS, LONG_SECONDS
 from benchmarks.growth_results import (
     Points,
     draw_growth,
@@ -69,8 +69,9 @@ solve are. Its settings are its defaults:
 The model is given to it in two forms. *As written*, in the counts x, the linear term makes the optimal
 value huge, and the relative tolerances let PIQP stop early. *Centred*, in the differences from the noisy
 values, it is solved accurately. The two sides took turns, {report.rounds} times, in a process of their
-own: {CALLS} calls of `direct-dp` on all processors, {CALLS} on one, and one of PIQP. *Processors* is how
-many PIQP kept busy; the last column compares with `direct-dp` confined to one.
+own: {CALLS} calls of `direct-dp` on all processors, {CALLS} on one, and one of PIQP; where that took more
+than {LONG_SECONDS:.0f} s, they did so once. *Processors* is how many PIQP kept busy; the last column compares
+with `direct-dp` confined to one.
 
 {write_piqp_times(report.growth.mechanism, report.piqp)}
 

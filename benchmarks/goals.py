@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.fits import FitContest
+from benchmarks.markdown import write_table
 from benchmarks.piqp_peer import PiqpRun, find_largest
 from benchmarks.report import Growth
 from benchmarks.scaling import growth_by_epsilon
@@ -24,6 +25,12 @@ class Goal:
     def open(cls, statement: str) -> "Goal":
         """Nothing is known about it."""
         return cls(statement, "not measured", False)
+
+
+def write_goals(goals: Sequence[Goal]) -> str:
+    """A table."""
+    rows = [(goal.statement, goal.measured, "yes" if goal.met else "**no**") for goal in goals]
+    return write_table(("goal", "measured", "met"), rows)
 
 
 def judge_growth(growth: Growth) -> Goal:

@@ -1,6 +1,6 @@
 """``cumulative-joint`` in words and tables: growth, accuracy, memory, peers, and its weak side."""
 
-from benchmarks.comparison import CALLS
+from benchmarks.comparison import CALLS, LONG_SECONDS
 from benchmarks.evidence import Evidence
 from benchmarks.fit_results import write_fit_table
 from benchmarks.growth_results import (
@@ -129,7 +129,8 @@ def _write_piqp(report: JointReport) -> str:
 PIQP solves the paper's model, relaxed and centred, with its defaults; its set-up and solve are timed, and it
 does no rounding. Ours does. *All regions* is the model as written: no region's cumulative counts decrease.
 *Leaves only* tells only the leaves so, which is enough and makes the program smaller. The two sides took
-turns, {report.rounds} times: {CALLS} calls of ours on all processors, {CALLS} on one, and one of PIQP.
+turns, {report.rounds} times: {CALLS} calls of ours on all processors, {CALLS} on one, and one of PIQP; where
+that took more than {LONG_SECONDS:.0f} s, once.
 
 {write_piqp_times(PLAIN_JOINT.label, report.piqp_runs)}
 

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from tallytree.processors import count_processors
 PACKAGES = ("tallytree", "numpy", "numba", "scipy", "piqp")
 
 
-def describe_machine() -> dict[str, str]:
-    """Processor, memory, versions."""
+def describe_machine(more: Sequence[str] = ()) -> dict[str, str]:
+    """Processor, memory, versions; ``more`` are further packages."""
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return {
         "Processor": _processor(),
@@ -20,7 +21,7 @@ def describe_machine() -> dict[str, str]:
         "Memory": f"{pages * page / 2**30:.0f} GB",
         "System": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
-        "Packages": ", ".join(f"{name} {version(name)}" for name in PACKAGES),
+        "Packages": ", ".join(f"{name} {version(name)}" for name in (*PACKAGES, *more)),
     }
 
 

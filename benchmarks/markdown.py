@@ -17,3 +17,8 @@ def write_seconds(value: float) -> str:
 def write_megabytes(value: int) -> str:
     """Whole megabytes."""
     return f"{value / 1e6:,.0f}"
+
+
+def write_exponent(value: float | None) -> str:
+    """A growth exponent, where there is one."""
+    return "" if value is None else f"{value:.2f}"

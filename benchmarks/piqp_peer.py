@@ -1,30 +1,14 @@
 """PIQP, an interior-point solver for sparse quadratic programs: our relaxed models, its default settings."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
-import piqp
 
 from benchmarks.comparison import Contest, compare
 from benchmarks.instances import make_instance
 from benchmarks.memory import peak_memory
-from benchmarks.programs import Form, Program, write_program
+from benchmarks.programs import Form, write_program
+from benchmarks.solvers.piqp_solver import solve_program
 from benchmarks.variants import Variant
-
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one call of PIQP came to."""
-
-    y: Floats
-    status: piqp.Status
-    iterations: int
-    setup_seconds: float
 
 
 @dataclass(frozen=True)
@@ -63,40 +47,12 @@ def run_piqp(variant: Variant, sizes: int, epsilon: str, form: Form, rounds: int
         form,
         contest,
         setup_seconds=outcome.setup_seconds,
-        solved=outcome.status == piqp.Status.PIQP_SOLVED,
-        status=outcome.status.name.removeprefix("PIQP_").lower().replace("_", " "),
+        solved=outcome.solved,
+        status=outcome.status,
         iterations=outcome.iterations,
         objective=program.objective(outcome.y),
         violation=program.violation(outcome.y),
         peak=peak_memory(),
-    )
-
-
-def solve_program(program: Program) -> Outcome:
-    """Call PIQP with its default settings."""
-    solver = piqp.SparseSolver()
-    start = time.perf_counter()
-    solver.setup(
-        program.quadratic,
-        program.linear,
-        program.equalities,
-        program.right_side,
-        program.steps,
-        program.least_steps,
-        x_l=program.lower,
-    )
-    setup_seconds = time.perf_counter() - start
-    status = solver.solve()
-    return Outcome(solver.result.x, status, solver.result.info.iter, setup_seconds)
-
-
-def describe_tolerances() -> str:
-    """PIQP's default stopping rule, as the installed version has it."""
-    settings = piqp.SparseSolver().settings
-    return (
-        f"residuals {settings.eps_abs:g} absolute and {settings.eps_rel:g} relative, "
-        f"duality gap {settings.eps_duality_gap_abs:g} absolute and "
-        f"{settings.eps_duality_gap_rel:g} relative"
     )
 
 

@@ -16,6 +16,7 @@ from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_mod
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.newton_system import add_from_below
 from tallytree.postprocess.objective import weigh_levels
+from tallytree.sizes import count_sizes
 
 Floats = npt.NDArray[np.float64]
 
@@ -41,13 +42,18 @@ class RelaxedPoint:
 
 def find_point(sizes: int, epsilon: str) -> RelaxedPoint:
     """Relax the model of the invented nation, and look where that ended. To be called in a fresh process."""
-    instance = make_instance(sizes, epsilon, PLAIN_JOINT)
+    return relax_instance(make_instance(sizes, epsilon, PLAIN_JOINT))
+
+
+def relax_instance(instance: Instance) -> RelaxedPoint:
+    """The same for any instance."""
+    plan = instance.measurements.plan
     problem = pose(instance)
     relaxed = relax_joint_model(problem)
     found = float(relaxed.leaf[:, -1].sum())
     return RelaxedPoint(
-        sizes,
-        epsilon,
+        count_sizes(plan.sizes),
+        f"{float(plan.epsilon):g}",
         objective=add_up(problem, relaxed.leaf * (instance.total / found)),
         bound=relaxed.accuracy.bound,
         missed=abs(found - instance.total),

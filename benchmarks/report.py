@@ -7,8 +7,12 @@ from datetime import date
 from benchmarks.attempts import Missing
 from benchmarks.fits import FitContest
 from benchmarks.joint_peer import JointPiqpRun
+from benchmarks.ladders import Ladder
 from benchmarks.memory import MemoryUse
+from benchmarks.noise_measuring import NoiseReport
+from benchmarks.people.measuring import Measured
 from benchmarks.piqp_peer import PiqpRun
+from benchmarks.reconciliation_peer import Reconciliation
 from benchmarks.relaxed_points import RelaxedPoint
 from benchmarks.runtimes import Survey
 from benchmarks.scaling import Scaling
@@ -91,4 +95,10 @@ class Report:
     """Up to Census size."""
     fits: Sequence[FitContest]
     fit_rounds: int
+    ladders: Sequence[Ladder]
+    """General solvers, on either model."""
+    reconciliations: Sequence[Reconciliation]
+    noise: NoiseReport | None
+    people: Sequence[Measured]
+    people_rounds: int
     missing: Sequence[Missing]

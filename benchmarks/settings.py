@@ -1,6 +1,16 @@
-"""How much is measured: all of it, or a smoke run."""
+"""How much is measured: all of it, or a smoke run.
 
+A full run is to take some 35 minutes on 2 processors. Roughly, in minutes: 3 for `direct-dp` beside PIQP and
+the cost tables; 4 for `cumulative-joint` beside PIQP and with uneven splits; 8 for all mechanisms on the city
+(SCIP's take 7 of them); 6 for all on the nation (`cumulative-qp` takes 5); 9 for general solvers; 1 for
+forecast reconciliation; 1 for noise; 2 for people. What takes long is given up: the limits are such that
+every solver does at least four sizes before.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from benchmarks.ladders import Step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +39,18 @@ class Settings:
     joint_piqp_sizes: tuple[int, ...]
     splits: tuple[tuple[int, ...], ...]
     """Of epsilon over nation, state and county."""
+    ladder: Sequence[Step]
+    """The instances for general solvers, from small to large."""
+    ladder_seconds: float
+    """How long a general solver may take for one of them."""
+    reconciliation_sizes: tuple[int, ...]
+    noise_turns: int
+    noise_draws: int
+    noise_peer_draws: int
+    noise_sizes: tuple[int, ...]
+    people_shares: tuple[float, ...]
+    """Of the nation's 305 million people."""
+    people_rounds: int
 
     @property
     def largest(self) -> int:
@@ -48,12 +70,24 @@ FULL = Settings(
     city_epsilon="1",
     city_seconds=60.0,
     nation_sizes=(100, 300, 1000),
-    nation_seconds=200.0,
+    nation_seconds=120.0,
     fit_rounds=10,
     calls=20,
     joint_repeats=10,
     joint_piqp_sizes=(50, 200),
     splits=((1, 1, 1), (1, 2, 7), (1, 1, 98), (7, 2, 1), (98, 1, 1)),
+    ladder=(
+        *(Step("city", sizes) for sizes in (2, 3, 5, 10, 20, 50)),
+        *(Step("nation", sizes) for sizes in (10, 30, 100, 300)),
+    ),
+    ladder_seconds=30.0,
+    reconciliation_sizes=(10, 30, 100, 300),
+    noise_turns=3,
+    noise_draws=2_000_000,
+    noise_peer_draws=50_000,
+    noise_sizes=(10, 30, 100, 300, 1000),
+    people_shares=(0.01, 0.03, 0.1, 0.3),
+    people_rounds=2,
 )
 
 QUICK = Settings(
@@ -74,4 +108,13 @@ QUICK = Settings(
     joint_repeats=2,
     joint_piqp_sizes=(5,),
     splits=((1, 2, 7), (7, 2, 1)),
+    ladder=(Step("city", 2), Step("city", 3)),
+    ladder_seconds=2.0,
+    reconciliation_sizes=(2, 4),
+    noise_turns=1,
+    noise_draws=10_000,
+    noise_peer_draws=1_000,
+    noise_sizes=(1, 2),
+    people_shares=(0.001,),
+    people_rounds=1,
 )

@@ -36,6 +36,15 @@ def best(timings: Sequence[Timing]) -> Timing:
     return min(timings, key=lambda timing: timing.seconds)
 
 
+LEAST_SIZES = 4
+"""For a growth exponent that is to say something."""
+
+
+def find_growth(amounts: Sequence[float], seconds: Sequence[float]) -> float | None:
+    """The growth exponent, if there are enough sizes for one."""
+    return growth_exponent(amounts, seconds) if len(amounts) >= LEAST_SIZES else None
+
+
 def growth_exponent(amounts: Sequence[float], seconds: Sequence[float]) -> float:
     """The least-squares slope of log seconds on log amounts: 1 is linear growth."""
     xs, ys = [math.log(a) for a in amounts], [math.log(s) for s in seconds]

@@ -18,13 +18,13 @@ from benchmarks.joint_goals import judge_joint
 from benchmarks.joint_peer import JointPiqpRun, run_joint_piqp
 from benchmarks.joint_results import draw_joint, write_joint
 from benchmarks.memory import MemoryUse
-from benchmarks.piqp_peer import solve_program
 from benchmarks.plot import Curve, draw
 from benchmarks.programs import JOINT_FORMS, Form, write_program
 from benchmarks.relaxed_points import find_point, pose
 from benchmarks.report import Growth, JointReport
 from benchmarks.runtimes import Case, measure_series, time_cases
 from benchmarks.scaling import measure_scaling
+from benchmarks.solvers.piqp_solver import solve_program
 from benchmarks.splits import run_splits
 from benchmarks.taxi import MOST_PICKUPS, TAXIS, generate_city
 from benchmarks.timing import Timing

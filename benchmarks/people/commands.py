@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def run_spark(file: Path, scratch: Path) -> Run:
         return _run(_tallytree(*words, *settings))
 
 
-def take_turns(commands: dict[str, Callable[[], Run]], rounds: int) -> dict[str, Run]:
+def take_turns(commands: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, Run]:
     """The best of several rounds of each, one after the other, so that all see the same machine."""
     runs: dict[str, list[Run]] = {name: [] for name in commands}
     for _ in range(rounds):

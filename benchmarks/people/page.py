@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
+from benchmarks.goals import GROWTH, Goal, write_goals
 from benchmarks.markdown import write_table
-from benchmarks.people.commands import MEMORY, QUERY, Run
+from benchmarks.people.commands import MEMORY, QUERY
 from benchmarks.people.generator import SEED
-
-MOST_RATIO, MOST_BYTES = 2.0, 8e9
+from benchmarks.people.goals import judge_largest
+from benchmarks.people.measuring import Measured
 
 INTRODUCTION = """\
 A Parquet file with a row for each person of an invented nation (person, household, state, county; 3,143
@@ -30,24 +30,6 @@ order of counties and households. The file is the same for everyone (seed {seed}
 the run that measured it."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What was measured on a share of the nation."""
-
-    share: float
-    people: int
-    groups: int
-    bytes: int
-    written: float
-    """Seconds that writing the file took."""
-    runs: Mapping[str, Run]
-
-    @property
-    def ratio(self) -> float:
-        """The release as a multiple of the bare group-by."""
-        return self.runs["release"].seconds / self.runs["bare"].seconds
-
-
 def write_page(measured: Sequence[Measured], machine: Mapping[str, str]) -> str:
     """The whole page."""
     facts = {"Date": str(date.today()), **machine, "Command": "`make people`"}
@@ -60,7 +42,7 @@ def write_page(measured: Sequence[Measured], machine: Mapping[str, str]) -> str:
         "`count` is the first step alone (`tallytree count`): every bound and every key checked. With "
         "`--person`, at most one record of each person counts: one more group-by, over all people.",
         "## Goals",
-        _write_goals(measured),
+        write_goals(_list_goals(measured)),
         *_write_spark(measured),
     ]
     return "\n\n".join(parts) + "\n"
@@ -83,26 +65,14 @@ def _write_times(measured: Sequence[Measured]) -> str:
     return write_table([*header, "release / bare", "memory: bare", "memory: release"], rows)
 
 
-def _write_goals(measured: Sequence[Measured]) -> str:
-    largest = measured[-1]
-    rows = [
-        [
-            "release at most 2 times the bare group-by",
-            f"{largest.ratio:.2f}",
-            _judge(largest.ratio <= MOST_RATIO),
-        ],
-        [
-            "peak memory at most 8 GB",
-            f"{largest.runs['release'].peak / 1e9:.1f} GB",
-            _judge(largest.runs["release"].peak <= MOST_BYTES),
-        ],
-    ]
+def _list_goals(measured: Sequence[Measured]) -> list[Goal]:
+    goals = judge_largest(measured)
     for small, large in pairwise(measured):
         times = large.runs["count"].seconds / small.runs["count"].seconds
         exponent = math.log(times) / math.log(large.people / small.people)
         what = f"growth of `count` from {small.people:,} to {large.people:,} people (1 is linear)"
-        rows.append([what, f"exponent {exponent:.2f}", _judge(exponent <= 1.1)])
-    return write_table(["goal", "measured", "met"], rows)
+        goals.append(Goal(what, f"exponent {exponent:.2f}", exponent <= GROWTH))
+    return goals
 
 
 def _write_spark(measured: Sequence[Measured]) -> list[str]:
@@ -113,7 +83,3 @@ def _write_spark(measured: Sequence[Measured]) -> list[str]:
         for case in measured
         if "spark" in case.runs
     ]
-
-
-def _judge(met: bool) -> str:
-    return "yes" if met else "no"

@@ -1,0 +1,146 @@
+"""``hierarchicalforecast``: forecast reconciliation (MinTrace, not negative), where it can say our problem.
+
+It finds the non-negative leaves whose sums are nearest to given numbers, for each column of numbers alone:
+the relaxed Model M_H without the total that ties the sizes together. It replaces negative numbers by zero
+before it starts, so the numbers here are noisy answers with that done already; with an even split of epsilon
+all levels weigh the same, which it calls ``ols``.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_matrix, identity, vstack
+
+import tallytree as tt
+from benchmarks.comparison import CALLS
+from benchmarks.instances import Instance, make_instance
+from benchmarks.memory import peak_memory, reset_peak
+from benchmarks.relaxed_trees import relax_values
+from benchmarks.timing import Timing, best, one_processor, time_call
+from tallytree.hierarchy import Hierarchy
+from tallytree.postprocess.objective import weigh_levels
+from tallytree.processors import count_processors
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+FINE = 1000
+MOST_SECANTS = 50
+
+
+@dataclass(frozen=True)
+class Reconciliation:
+    """Both on the same numbers: the best times, and the relaxed optima."""
+
+    sizes: int
+    cells: int
+    ours: Timing
+    """``direct-dp``, whole numbers and all."""
+    ours_alone: Timing
+    """On one processor."""
+    peer: Timing
+    objective: float
+    """The peer's."""
+    reference: float
+    """Our relaxed optimum."""
+    negative: float
+    """The share of the noisy answers that was below zero, and had to be made zero."""
+    peak: int
+
+    @property
+    def ratio(self) -> float:
+        """How many times longer the peer took."""
+        return self.peer.seconds / self.ours.seconds
+
+    @property
+    def ratio_alone(self) -> float:
+        """The same with our own on one processor."""
+        return self.peer.seconds / self.ours_alone.seconds
+
+    @property
+    def difference(self) -> float:
+        """How far the peer's objective is above ours, relatively."""
+        return self.objective / self.reference - 1
+
+
+def run_reconciliation(sizes: int, epsilon: str) -> Reconciliation:
+    """On the invented nation. To be called in a fresh process."""
+    return reconcile(make_instance(sizes, epsilon))
+
+
+def reconcile(instance: Instance) -> Reconciliation:
+    """An instance of ``direct-dp``, its epsilon split evenly."""
+    plan, noisy = instance.measurements.plan, instance.measurements.values
+    clipped = [np.maximum(values, 0) for values in noisy]
+    summing = write_summing_matrix(plan.hierarchy)
+    stacked = np.concatenate(clipped).astype(np.float64)
+    call_peer(summing, stacked[:, :1])  # warm: loaded
+    reset_peak()
+    peer, found = time_call(lambda: call_peer(summing, stacked))
+    peak = peak_memory()
+    optimum, total = find_optimum(plan.hierarchy, clipped, weigh_levels(plan.scales))
+    posed = Instance(instance.method, tt.Measurements(plan, clipped), round(total))
+    posed.check(posed.solve())
+    ours = best([time_call(posed.solve)[0] for _ in range(CALLS)])
+    with one_processor():
+        alone = best([time_call(posed.solve)[0] for _ in range(CALLS)])
+    return Reconciliation(
+        stacked.shape[1],
+        instance.cells,
+        ours,
+        alone,
+        peer,
+        objective=float(((found - stacked) ** 2).sum()),
+        reference=optimum,
+        negative=float(np.mean(np.concatenate(noisy) < 0)),
+        peak=peak,
+    )
+
+
+def find_optimum(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints) -> tuple[float, float]:
+    """The relaxed optimum without a total, and its total: the one at which a group more costs nothing.
+
+    The price of the total grows with it, along straight pieces, so that secants find where it is zero; in
+    thousandths of groups, since our relaxation takes whole totals.
+    """
+    fine = [FINE * level for level in values]
+    totals = [int(fine[0].sum()), int(fine[0].sum()) + FINE]
+    points = [relax_values(hierarchy, fine, weights, total) for total in totals]
+    for _ in range(MOST_SECANTS):
+        slope = (points[-1].price - points[-2].price) / (totals[-1] - totals[-2])
+        totals.append(max(0, round(totals[-1] - points[-1].price / slope)))
+        if totals[-1] == totals[-2]:
+            break
+        points.append(relax_values(hierarchy, fine, weights, totals[-1]))
+    return min(point.objective for point in points) / FINE**2, totals[-1] / FINE
+
+
+def call_peer(summing: csr_matrix, numbers: Floats) -> Floats:
+    """Reconciled numbers, regions x sizes, in the order of ``numbers``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of its own dependencies, as they are loaded
+        from hierarchicalforecast.methods import MinTraceSparse
+    method = MinTraceSparse("ols", nonnegative=True, num_threads=count_processors())
+    return method.fit_predict(S=summing, y_hat=numbers)["mean"]
+
+
+def write_summing_matrix(hierarchy: Hierarchy) -> csr_matrix:
+    """Regions, level by level, x leaves: which leaf is in which region. All leaves are on the last level."""
+    level = len(hierarchy.levels) - 1
+    part = identity(len(hierarchy.regions(level)), format="csr")
+    parts = [part]
+    while level:
+        above = np.arange(len(hierarchy.parents(level)))
+        ones = np.ones(len(above))
+        gather = csr_matrix(
+            (ones, (hierarchy.parents(level), above)),
+            shape=(len(hierarchy.regions(level - 1)), len(above)),
+        )
+        part = csr_matrix(gather @ part)
+        parts.append(part)
+        level -= 1
+    return csr_matrix(vstack(parts[::-1]))
