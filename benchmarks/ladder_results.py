@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from benchmarks.comparison import CALLS
 from benchmarks.ladders import EPSILON, Climb, Ladder, Rung
-from benchmarks.markdown import write_exponent, write_megabytes, write_seconds, write_table
+from benchmarks.markdown import write_exponent, write_megabytes, write_ratio, write_seconds, write_table
 from benchmarks.plot import Curve, draw
 from benchmarks.solvers import RELAXED
 from benchmarks.timing import LEAST_SIZES, find_growth
@@ -42,7 +42,7 @@ Seconds; the growth exponent is over the largest {LEAST_SIZES} sizes that were s
 
 How many times longer than ours:
 
-{_write_cells(ladder, lambda rung: f"{rung.ratio:,.1f}")}
+{_write_cells(ladder, lambda rung: write_ratio(rung.ratio))}
 
 How far the objective is above ours, relatively: above our relaxed optimum, and for whole numbers above that
 of our whole numbers ({_explain_whole(ladder)}):
@@ -95,8 +95,8 @@ def _write_largest(ladder: Ladder) -> str:
             write_seconds(rung.setup_seconds),
             f"{rung.peer.processors:.1f}",
             f"{rung.iterations:,}",
-            f"**{rung.ratio:,.0f}**",
-            f"{rung.ratio_alone:,.0f}",
+            f"**{write_ratio(rung.ratio)}**",
+            write_ratio(rung.ratio_alone),
             f"{rung.violation:.0e}",
             write_megabytes(rung.peak),
         )

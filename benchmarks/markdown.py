@@ -14,6 +14,11 @@ def write_seconds(value: float) -> str:
     return f"{value:.4f}" if value < 1 else f"{value:.2f}"
 
 
+def write_ratio(value: float) -> str:
+    """Whole numbers, or one digit more where that matters."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.1f}"
+
+
 def write_megabytes(value: int) -> str:
     """Whole megabytes."""
     return f"{value / 1e6:,.0f}"

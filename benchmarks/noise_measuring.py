@@ -85,6 +85,7 @@ def measure_noise(turns: int, *, draws: int, peer_draws: int, sizes: Sequence[in
 def _take_turns(own: Work, peer: Work, turns: int) -> tuple[Timing, Timing]:
     ours, theirs = [], []
     own.run(DigitNoise())  # loads the kernel
+    Work(peer.scale, (1,)).run(OpenDPNoise())  # and the library
     for turn in range(turns):
         tell(f"noise of scale {own.scale}, {sum(own.counts):,} draws, turn {turn + 1}")
         ours.append(time_call(lambda: own.run(DigitNoise()))[0])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, identity, vstack
 
 import tallytree as tt
+from benchmarks.children import Failure
 from benchmarks.comparison import CALLS
 from benchmarks.instances import Instance, make_instance
 from benchmarks.memory import peak_memory, reset_peak
@@ -67,20 +68,25 @@ class Reconciliation:
         return self.objective / self.reference - 1
 
 
-def run_reconciliation(sizes: int, epsilon: str) -> Reconciliation:
+def run_reconciliation(sizes: int, epsilon: str) -> Reconciliation | Failure:
     """On the invented nation. To be called in a fresh process."""
     return reconcile(make_instance(sizes, epsilon))
 
 
-def reconcile(instance: Instance) -> Reconciliation:
+def reconcile(instance: Instance) -> Reconciliation | Failure:
     """An instance of ``direct-dp``, its epsilon split evenly."""
     plan, noisy = instance.measurements.plan, instance.measurements.values
     clipped = [np.maximum(values, 0) for values in noisy]
     summing = write_summing_matrix(plan.hierarchy)
     stacked = np.concatenate(clipped).astype(np.float64)
-    call_peer(summing, stacked[:, :1])  # warm: loaded
-    reset_peak()
-    peer, found = time_call(lambda: call_peer(summing, stacked))
+    try:
+        call_peer(summing, stacked[:, :1])  # warm: loaded
+        reset_peak()
+        peer, found = time_call(lambda: call_peer(summing, stacked))
+    except MemoryError:
+        raise
+    except Exception as error:  # it raises no other kind when its solver fails
+        return Failure(str(error))
     peak = peak_memory()
     optimum, total = find_optimum(plan.hierarchy, clipped, weigh_levels(plan.scales))
     posed = Instance(instance.method, tt.Measurements(plan, clipped), round(total))

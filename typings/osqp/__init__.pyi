@@ -18,7 +18,7 @@ class OSQP:
         P: csc_matrix,
         q: Floats,
         A: csc_matrix,
-        l: Floats,  # noqa: E741
+        l: Floats,
         u: Floats,
         *,
         verbose: bool = ...,

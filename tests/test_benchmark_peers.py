@@ -1,0 +1,295 @@
+"""The peers of the benchmarks: they solve the same problem as we do, and what is said about them."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+from fractions import Fraction
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from benchmarks.fits import compare_chain, compare_rows
+from benchmarks.goals import Goal
+from benchmarks.instances import Instance, measure_counts
+from benchmarks.joint_peer import run_joint_piqp
+from benchmarks.ladder_goals import judge_ladders
+from benchmarks.ladder_results import draw_ladder, write_ladder
+from benchmarks.ladders import Climb, Ladder, Model, Rung, Step, climb, list_models, time_steps
+from benchmarks.memory import MemoryUse
+from benchmarks.noise_goals import judge_noise
+from benchmarks.noise_measuring import Draws, measure_noise
+from benchmarks.people.commands import Run
+from benchmarks.people.goals import judge_people
+from benchmarks.people.measuring import Measured
+from benchmarks.piqp_peer import run_piqp
+from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, write_program
+from benchmarks.reconciliation_peer import Reconciliation, find_optimum, reconcile, write_summing_matrix
+from benchmarks.relaxed_points import find_point
+from benchmarks.relaxed_trees import relax_instance
+from benchmarks.report import DirectReport, Growth, JointReport, Report
+from benchmarks.results import draw_pictures, list_goals, write_results
+from benchmarks.runtimes import Case, Runtime, Series, Survey, time_cases
+from benchmarks.scaling import measure_scaling
+from benchmarks.solvers import DIRECT_SOLVERS, RELAXED, Solver
+from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.solvers.piqp_solver import solve_program
+from benchmarks.splits import run_splits
+from benchmarks.tables_peer import TablesRun, run_tables
+from benchmarks.taxi import generate_city
+from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT, Variant
+
+import tallytree as tt
+from tallytree.postprocess.objective import weigh_levels
+
+MODELS = list_models()
+AGREEMENT = 1e-6
+
+
+def draw_instance(variant: Variant, seed: int) -> Instance:
+    """A small random tree, with counts so small that many noisy answers are negative."""
+    rng = np.random.default_rng(seed)
+    paths = [("all", f"{a}", f"{a}{b}") for a in range(3) for b in range(rng.integers(1, 5))]
+    hierarchy = tt.Hierarchy.from_paths(["nation", "state", "county"], paths)
+    counts = tt.GroupCounts(hierarchy, (1, 6), rng.poisson(4.0, (len(paths), 6)))
+    budget = {"nation": 1, "state": int(rng.integers(1, 4)), "county": 2}
+    return measure_counts(variant.make(), counts, "0.5", budget)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("solver", RELAXED, ids=lambda solver: solver.name)
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_a_general_solver_finds_our_relaxed_optimum(model: Model, solver: Solver, seed: int) -> None:
+    instance = draw_instance(model.variant, seed)
+    program = write_program(instance, model.form)
+    outcome = solver.prepare(Posed(instance, program))()
+    assert outcome.solved, outcome.status
+    assert program.violation(outcome.y) < 1e-5
+    assert program.objective(outcome.y) == pytest.approx(model.relax(instance), rel=AGREEMENT)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_solvers_for_whole_numbers_are_no_better_than_the_relaxed_optimum(model: Model) -> None:
+    instance = draw_instance(model.variant, 4)
+    program = write_program(instance, model.form)
+    ours = instance.solve().objective
+    for solver in model.solvers:
+        if solver.whole:
+            y = solver.prepare(Posed(instance, program))().y
+            assert program.violation(y) == 0.0
+            assert model.relax(instance) <= program.objective(y) <= ours
+            assert solver not in DIRECT_SOLVERS or program.objective(y) == ours
+
+
+def test_tolerances_are_those_of_the_installed_versions() -> None:
+    for solver in RELAXED:
+        assert solver.tolerances and re.search(r"1e-0\d", solver.tolerances())
+
+
+def take_steps(solver: Solver, model: Model, steps: Sequence[Step]) -> Climb:
+    """What a child does, in this process."""
+    rungs = [outcome for outcome in time_steps(solver, model, steps) if isinstance(outcome, Rung)]
+    return Climb(solver, rungs)
+
+
+@pytest.fixture(scope="module")
+def ladder() -> Ladder:
+    steps = [Step("city", sizes) for sizes in (1, 2, 3, 4)]
+    model = MODELS[0]
+    piqp, tables = take_steps(RELAXED[0], model, steps), take_steps(DIRECT_SOLVERS[-1], model, steps[:2])
+    slow = climb(RELAXED[-1], model, [Step("city", 4)], most_seconds=0.1)
+    return Ladder(model, steps, [270, 540, 810, 1080], 0.1, [piqp, tables, slow])
+
+
+def test_a_solver_that_takes_too_long_is_given_up_and_marked(ladder: Ladder) -> None:
+    slow = ladder.climbs[-1]
+    assert not slow.rungs and slow.stopped_at == Step("city", 4)
+    assert slow.failure and slow.failure.timed_out
+    assert re.search(r"^\| SCIP \|  \|  \|  \| over 0 s \|", write_ladder(ladder, None), flags=re.MULTILINE)
+    picture = draw_ladder(ladder)
+    ElementTree.fromstring(picture)
+    assert ">SCIP<" in picture and picture.count("m-5 -5l10 10") == 1
+
+
+def test_what_is_said_about_general_solvers(ladder: Ladder) -> None:
+    piqp, tables, _ = ladder.climbs
+    assert [rung.cells for rung in piqp.rungs] == ladder.cells
+    assert piqp.growth is not None and tables.growth is None  # of two sizes nothing can be said
+    assert all(abs(rung.difference) < AGREEMENT for rung in piqp.rungs)
+    assert all(rung.difference == 0.0 for rung in tables.rungs)
+    check_tables(write_ladder(ladder, "picture.svg"), 4)
+
+
+def test_a_solver_that_fails_says_why_and_is_not_timed() -> None:
+    def fail(posed: Posed) -> Solve:
+        raise ValueError("no")
+
+    def give_up(posed: Posed) -> Solve:
+        return lambda: Outcome(posed.program.lower, False, "out of luck", 1, 0.0)
+
+    for prepare, reason in ((fail, "ValueError('no')"), (give_up, "not solved: out of luck")):
+        solver = Solver("broken", "none", prepare)
+        ready, failure = time_steps(solver, MODELS[0], [Step("city", 1)])
+        assert ready is None and failure and not isinstance(failure, Rung)
+        assert failure.reason == reason
+
+
+def test_solvers_must_agree_with_us(ladder: Ladder) -> None:
+    assert judge_ladders([ladder])[0].met
+    piqp = ladder.climbs[0]
+    for factor in (1 + 2e-6, 1 - 2e-6):  # neither may be better than the other
+        off = replace(piqp.rungs[0], objective=factor * piqp.rungs[0].reference)
+        worse = replace(ladder, climbs=[replace(piqp, rungs=[off, *piqp.rungs])])
+        assert not judge_ladders([worse])[0].met
+    assert judge_ladders([replace(ladder, climbs=[])])[0].measured == "not measured"
+
+
+def make_even_instance() -> Instance:
+    return measure_counts(DIRECT.make(), generate_city(4), "1")
+
+
+def test_our_relaxed_tree_is_feasible_and_below_whole_numbers() -> None:
+    instance = make_even_instance()
+    point = relax_instance(instance)
+    assert point.leaf.min() >= 0.0
+    assert point.leaf.sum() == pytest.approx(instance.total, rel=1e-12)
+    assert point.objective <= instance.solve().objective
+
+
+def test_reconciliation_is_of_the_same_hierarchy() -> None:
+    hierarchy = draw_instance(DIRECT, 5).measurements.plan.hierarchy
+    leaf = np.random.default_rng(5).poisson(9.0, (len(hierarchy.leaves), 2))
+    counts = tt.GroupCounts(hierarchy, (1, 2), leaf)
+    expected = np.concatenate([counts.array(level) for level in hierarchy.levels])
+    np.testing.assert_array_equal(write_summing_matrix(hierarchy) @ leaf, expected)
+
+
+def test_the_optimum_without_a_total_is_that_of_a_general_solver() -> None:
+    instance = make_even_instance()
+    plan = instance.measurements.plan
+    clipped = [np.maximum(values, 0) for values in instance.measurements.values]
+    posed = Instance(instance.method, tt.Measurements(plan, clipped), instance.total)
+    program = write_program(posed, DIRECT_FORMS[-1])
+    free = replace(program, equalities=program.equalities[:-1], right_side=program.right_side[:-1])
+    optimum, total = find_optimum(plan.hierarchy, clipped, weigh_levels(plan.scales))
+    y = solve_program(free).y
+    assert optimum == pytest.approx(free.objective(y), rel=1e-7)
+    assert total == pytest.approx((y - free.lower)[:4].sum(), rel=1e-4)
+
+
+@pytest.fixture(scope="module")
+def reconciliation() -> Reconciliation:
+    pytest.importorskip("hierarchicalforecast", reason="forecast reconciliation is not installed")
+    found = reconcile(make_even_instance())
+    assert isinstance(found, Reconciliation)
+    return found
+
+
+def test_reconciliation_finds_our_relaxed_optimum_where_counts_are_small(
+    reconciliation: Reconciliation,
+) -> None:
+    assert reconciliation.negative > 0.1
+    assert -1e-9 < reconciliation.difference < 1e-5
+
+
+def test_noise_is_judged_by_its_slowest_scale() -> None:
+    report = measure_noise(1, draws=1000, peer_draws=10, sizes=[1, 2])
+    assert [case.cells for case in report.hierarchies] == [3197, 6394]
+    fast, slow = Draws(Fraction(3), 1e-9, 1e-6), Draws(Fraction(3), 1e-9, 39e-9)
+    assert judge_noise(replace(report, draws=[fast]))[0].met
+    assert not judge_noise(replace(report, draws=[fast, slow]))[0].met
+    assert not judge_noise(report)[1].met  # too few sizes to say anything about the Census
+    full = replace(report, hierarchies=[replace(report.hierarchies[0], sizes=1000)])
+    assert judge_noise(full)[1].met
+    assert [goal.measured for goal in judge_noise(None)] == ["not measured"] * 2
+
+
+def make_people(people: int, seconds: float) -> Measured:
+    runs = {
+        name: Run(seconds * factor, 10**9) for name, factor in (("bare", 1), ("count", 1.5), ("release", 1.9))
+    }
+    return Measured(0.1, people, people // 3, 1, 1.0, runs)
+
+
+def test_people_are_judged_by_the_largest_file() -> None:
+    measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (5, 6, 7, 8)]
+    assert all(goal.met for goal in judge_people(measured))
+    slow = {**measured[-1].runs, "release": Run(201.0, 9 * 10**9)}
+    assert [goal.met for goal in judge_people([*measured[:-1], replace(measured[-1], runs=slow)])] == [
+        False, False, True,
+    ]  # fmt: skip
+    quadratic = [make_people(10**power, 100.0**power) for power in (5, 6, 7, 8)]
+    assert [goal.met for goal in judge_people(quadratic)] == [True, True, False]
+    assert not any(goal.met for goal in judge_people([]))
+
+
+def check_tables(page: str, count: int | None = None) -> None:
+    tables = re.findall(r"(?:^\|.*\|\n?)+", page, flags=re.MULTILINE)
+    assert count is None or len(tables) == count
+    for table in tables:
+        assert len({line.count(" | ") for line in table.splitlines()}) == 1
+    assert not re.search(r"\b(nan|inf)\b", page)
+
+
+@pytest.fixture(scope="module")
+def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
+    """Everything that a run measures, tiny and in one process but for the time limit."""
+    direct, smoothed, plain = [
+        Growth(variant.label, 1, measure_scaling(variant, (2, 3), ("1",), repeats=1), MemoryUse(1, 2, 3))
+        for variant in (DIRECT, JOINT, PLAIN_JOINT)
+    ]
+    tables = run_tables(1, "1", rounds=1)
+    assert isinstance(tables, TablesRun)
+    case = Case(generate_city, 2, "1")
+    runtimes = [run for run in time_cases(Variant("topdown"), [case], calls=1) if isinstance(run, Runtime)]
+    survey = Survey([case], 1.0, [Series(Variant("topdown"), runtimes, None)])
+    return Report(
+        day=date(2026, 1, 1),
+        machine={"Processor": "one"},
+        quick=False,
+        piqp_tolerances="some",
+        direct=DirectReport(direct, 1, [run_piqp(DIRECT, 2, "1", DIRECT_FORMS[-1], 1)], [tables]),
+        joint=JointReport(
+            smoothed=smoothed,
+            plain=plain,
+            rounds=1,
+            fit_rounds=1,
+            piqp=[run_joint_piqp(3, "1", JOINT_FORMS[-1], 1)],
+            points=[find_point(3, "1")],
+            fits=[compare_rows(JOINT, 3, "1", rounds=1)],
+            splits=run_splits((JOINT, PLAIN_JOINT), 3, "1", [(1, 2, 7)], rounds=1),
+        ),
+        city=survey,
+        nation=survey,
+        fits=[compare_rows(Variant("cumulative-dp"), 3, "1", 1), compare_chain(3, "1", 1)],
+        fit_rounds=1,
+        ladders=[ladder, replace(ladder, model=MODELS[1])],
+        reconciliations=[replace(reconciliation, cells=cells) for cells in (10, 20, 30, 40)],
+        noise=measure_noise(1, draws=1000, peer_draws=10, sizes=[1]),
+        people=[make_people(10**power, 1.0) for power in (5, 6, 7, 8)],
+        people_rounds=1,
+        missing=[],
+    )
+
+
+def test_the_page_has_every_goal(report: Report) -> None:
+    page = write_results(report, pictures=True)
+    goals = list_goals(report)
+    for peer in ("PIQP", "cost tables", "isotonic", "general solver", "OpenDP", "DuckDB", "`cumulative-qp`"):
+        assert any(peer in goal.statement for goal in goals), peer
+    for goal in goals:
+        assert f"| {goal.statement} | {goal.measured} |" in page
+    check_tables(page)
+    for name, picture in draw_pictures(report).items():
+        assert f"({name})" in page
+        ElementTree.fromstring(picture)
+    for peer in ("Clarabel", "OSQP", "HiGHS", "SCIP", "hierarchicalforecast", "cost tables", "DuckDB"):
+        assert peer in page
+
+
+def test_what_could_not_be_measured_is_no_reason_to_fail(report: Report) -> None:
+    empty = replace(report, reconciliations=[], noise=None, people=[])
+    page = write_results(empty, pictures=False)
+    check_tables(page)
+    goals: list[Goal] = list_goals(empty)
+    assert [goal.measured for goal in goals[-5:]] == ["not measured"] * 5
