@@ -22,6 +22,7 @@ from benchmarks.noise_measuring import Draws, measure_noise
 from benchmarks.people.commands import Run
 from benchmarks.people.goals import judge_people
 from benchmarks.people.measuring import Measured
+from benchmarks.people.page import write_page
 from benchmarks.piqp_peer import run_piqp
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, write_program
 from benchmarks.reconciliation_peer import Reconciliation, find_optimum, reconcile, write_summing_matrix
@@ -204,10 +205,11 @@ def test_noise_is_judged_by_its_slowest_scale() -> None:
     assert [goal.measured for goal in judge_noise(None)] == ["not measured"] * 2
 
 
+FACTORS = {"bare": 1.0, "count": 1.5, "persons": 1.7, "release": 1.9}
+
+
 def make_people(people: int, seconds: float) -> Measured:
-    runs = {
-        name: Run(seconds * factor, 10**9) for name, factor in (("bare", 1), ("count", 1.5), ("release", 1.9))
-    }
+    runs = {name: Run(seconds * factor, 10**9) for name, factor in FACTORS.items()}
     return Measured(0.1, people, people // 3, 1, 1.0, runs)
 
 
@@ -221,6 +223,13 @@ def test_people_are_judged_by_the_largest_file() -> None:
     quadratic = [make_people(10**power, 100.0**power) for power in (5, 6, 7, 8)]
     assert [goal.met for goal in judge_people(quadratic)] == [True, True, False]
     assert not any(goal.met for goal in judge_people([]))
+
+
+def test_the_page_about_people_judges_its_goals() -> None:
+    measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (6, 7, 8)]
+    page = write_page(measured, {"Processor": "one"})
+    assert page.count("| yes |") == 4  # speed, memory, and growth from each file to the next
+    assert "| 1.90 times; counting alone 1.50 times | yes |" in page
 
 
 def check_tables(page: str, count: int | None = None) -> None:
