@@ -1,8 +1,9 @@
 """What was hoped for ``direct-dp``."""
 
-from benchmarks.goals import Goal, judge_growth, judge_memory, judge_piqp
+from benchmarks.goals import judge_growth, judge_memory, judge_piqp
 from benchmarks.report import DirectReport
 from benchmarks.scaling import spread_by_sizes
+from tallytree.reproduction.goals import Goal
 
 PIQP_RATIO = 100.0
 TABLES_RATIO = 1000.0

@@ -10,10 +10,10 @@ from scipy.optimize import isotonic_regression
 from benchmarks.comparison import take_turns
 from benchmarks.instances import Instance, make_instance
 from benchmarks.timing import Timing
-from benchmarks.variants import Variant
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
 from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows
 from tallytree.postprocess.objective import weigh_levels
+from tallytree.reproduction.variants import Variant
 
 Ints = npt.NDArray[np.int64]
 

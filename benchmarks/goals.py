@@ -1,30 +1,16 @@
 """What numbers were hoped to be, and whether they are: for any mechanism."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from benchmarks.fits import FitContest
 from benchmarks.markdown import write_table
 from benchmarks.piqp_peer import PiqpRun, find_largest
 from benchmarks.report import Growth
 from benchmarks.scaling import growth_by_epsilon
+from tallytree.reproduction.goals import Goal
 
 GROWTH = 1.1
 """Linear, with room for caches that no longer hold the data."""
-
-
-@dataclass(frozen=True)
-class Goal:
-    """One goal with its outcome, by the least favourable of the numbers that it is about."""
-
-    statement: str
-    measured: str
-    met: bool
-
-    @classmethod
-    def open(cls, statement: str) -> "Goal":
-        """Nothing is known about it."""
-        return cls(statement, "not measured", False)
 
 
 def write_goals(goals: Sequence[Goal]) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from benchmarks.markdown import write_megabytes, write_seconds, write_table
 from benchmarks.piqp_peer import PiqpRun
-from benchmarks.plot import Curve, draw
 from benchmarks.report import Growth
 from benchmarks.scaling import growth_by_epsilon, spread_by_sizes
+from tallytree.reproduction.curves import Curve, draw
 
 Points = list[tuple[float, float]]
 

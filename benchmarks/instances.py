@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import tallytree as tt
-from benchmarks.variants import DIRECT, Variant
+from benchmarks.variants import DIRECT
 from tallytree.measurement import measure_with_seed
 from tallytree.nation import generate_nation
 from tallytree.privacy.noise import SeededNoise
+from tallytree.reproduction.variants import Variant
 from tallytree.sizes import count_sizes
 from tallytree.verification import verify_counts
 

@@ -1,8 +1,9 @@
 """What was hoped for ``cumulative-joint``."""
 
-from benchmarks.goals import Goal, judge_growth, judge_memory, judge_piqp
+from benchmarks.goals import judge_growth, judge_memory, judge_piqp
 from benchmarks.report import JointReport
 from benchmarks.variants import JOINT, PLAIN_JOINT
+from tallytree.reproduction.goals import Goal
 
 PIQP_RATIO = 30.0
 AGREEMENT = 1e-6

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from benchmarks.goals import Goal
 from benchmarks.ladders import Ladder
+from tallytree.reproduction.goals import Goal
 
 AGREEMENT = 1e-6
 

@@ -7,17 +7,18 @@ from functools import partial
 import tallytree as tt
 from benchmarks import relaxed_points, relaxed_trees
 from benchmarks.attempts import tell
-from benchmarks.children import Child, Failure
 from benchmarks.comparison import CALLS
 from benchmarks.instances import Instance, make_nation, measure_counts
 from benchmarks.memory import peak_memory, reset_peak
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, write_program
 from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
 from benchmarks.solvers.outcome import Outcome, Posed
-from benchmarks.taxi import generate_city
 from benchmarks.timing import LEAST_SIZES, Timing, best, find_growth, one_processor, time_call
-from benchmarks.variants import DIRECT, PLAIN_JOINT, Variant
+from benchmarks.variants import DIRECT, PLAIN_JOINT
+from tallytree.city import generate_city
 from tallytree.errors import MechanismError
+from tallytree.reproduction.children import Child, Failure
+from tallytree.reproduction.variants import Variant
 
 EPSILON = "1"
 ENOUGH_SECONDS = 0.5

@@ -12,7 +12,6 @@ from benchmarks.fits import FitContest, compare_chain, compare_rows
 from benchmarks.instances import make_nation
 from benchmarks.joint_measuring import measure_joint
 from benchmarks.ladders import EPSILON, list_models, measure_ladder
-from benchmarks.machine import describe_machine
 from benchmarks.noise_measuring import NoiseReport, measure_noise
 from benchmarks.people.measuring import Measured
 from benchmarks.people.measuring import measure as measure_share
@@ -21,8 +20,9 @@ from benchmarks.report import Report
 from benchmarks.runtimes import Case, Survey, measure_series
 from benchmarks.settings import Settings
 from benchmarks.solvers.piqp_solver import describe_tolerances
-from benchmarks.taxi import generate_city
-from benchmarks.variants import Variant, list_variants
+from benchmarks.variants import list_variants
+from tallytree.reproduction.machine import describe_machine
+from tallytree.reproduction.variants import Variant
 
 PEERS = ("clarabel", "osqp", "highspy", "pyscipopt", "hierarchicalforecast", "opendp", "duckdb")
 
@@ -31,9 +31,7 @@ def measure(settings: Settings, *, quick: bool) -> Report:
     """The whole report."""
     missing: list[Missing] = []
     machine = describe_machine(PEERS)  # first: the load is then not our own
-    everyone = list_variants()
-    able = [variant for variant in everyone if not variant.make().small]
-    city_cases = [Case(generate_city, sizes, settings.city_epsilon) for sizes in settings.city_sizes]
+    able = [variant for variant in list_variants() if not variant.make().small]
     nation_cases = [
         Case(make_nation, sizes, epsilon)
         for sizes in settings.nation_sizes
@@ -46,7 +44,6 @@ def measure(settings: Settings, *, quick: bool) -> Report:
         piqp_tolerances=describe_tolerances(),
         direct=measure_direct(settings, missing),
         joint=measure_joint(settings, missing),
-        city=_survey(everyone, city_cases, settings.city_seconds, settings.calls),
         nation=_survey(able, nation_cases, settings.nation_seconds, settings.calls),
         fits=_measure_fits(settings, missing),
         fit_rounds=settings.fit_rounds,

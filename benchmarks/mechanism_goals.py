@@ -1,7 +1,8 @@
 """What was hoped for the mechanisms that fit by isotonic regression."""
 
-from benchmarks.goals import Goal, judge_fits
+from benchmarks.goals import judge_fits
 from benchmarks.report import Report
+from tallytree.reproduction.goals import Goal
 
 ROWS_RATIO = 5.0
 CHAIN_RATIO = 2.0

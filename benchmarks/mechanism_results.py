@@ -1,57 +1,14 @@
-"""All mechanisms in words, tables and a figure: on the city, on the nation, and beside bare fits."""
+"""All mechanisms in words and tables: on the nation, and beside bare fits."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 
-from benchmarks.children import MOST_BYTES
 from benchmarks.fit_results import write_fit_table
 from benchmarks.markdown import write_megabytes, write_seconds, write_table
-from benchmarks.plot import Curve, draw
 from benchmarks.report import Report
 from benchmarks.runtimes import Case, Series, Survey
-from benchmarks.taxi import TAXIS, ZONES
 from benchmarks.variants import list_variants
-
-
-def draw_runtimes(report: Report) -> str:
-    """The paper's first figure: time against the number of sizes, a cross where one was given up."""
-    curves = []
-    for series in report.city.series:
-        points = [(float(run.case.sizes), run.timing.seconds) for run in series.runtimes]
-        stop = series.stop
-        if stop and stop.failure.timed_out:
-            name = f"{series.variant.label}, none at {stop.case.sizes}"
-            curves.append(Curve(name, points, given_up=(stop.case.sizes, report.city.most_seconds)))
-        elif points:
-            curves.append(Curve(series.variant.label, points))
-    return draw(curves, "N, the number of sizes", linear=True, limit=report.city.most_seconds)
-
-
-def write_city(report: Report, plot: str | None) -> str:
-    """The table of the first figure, and the figure."""
-    cases = report.city.cases
-    rows = [
-        (f"`{series.variant.label}`", series.variant.make().symbol, *_write_times(series, cases))
-        for series in report.city.series
-    ]
-    header = ("mechanism", "in the paper", *(f"N = {case.sizes}" for case in cases))
-    left = [f"{case.data(case.sizes).total:,} at N = {case.sizes}" for case in (cases[0], cases[-1])]
-    notes = [*_write_refusals(report.city), *_write_real_epsilons(report.city)]
-    picture = f"\n\n![Time against the number of sizes, time logarithmic]({plot})" if plot else ""
-    return f"""## Every mechanism: the paper's first figure
-
-Seconds against the number of sizes N, on data with the shape of the paper's synthetic data: an invented
-city with {sum(ZONES)} zones in {len(ZONES)} boroughs and {TAXIS:,} taxis, of which those with more than
-N pickups are removed ({", ".join(left)} are left). Epsilon is {cases[0].epsilon}: the paper does not say
-which it took. Each mechanism ran in a process of its own, on warm kernels; one that gave no answer within
-{report.city.most_seconds:.0f} s was ended, and left out from there on (the paper waited for 30 minutes).
-
-All options are the defaults, and the calibration of `cumulative-chain` is the sound one, except as the
-name says. *Tables* are the paper's own dynamic programmes, where ours is another. *Published* is the
-paper's calibration of the chain, whose noise is too small for the epsilon that it states; with sound noise
-the chain's tables are too large even here.
-
-{write_table(header, rows)}{_write_list(notes)}{picture}"""
+from tallytree.reproduction.children import MOST_BYTES
 
 
 def write_nation(report: Report) -> str:
@@ -80,7 +37,10 @@ def write_nation(report: Report) -> str:
 
 Seconds on the invented nation; the paper's Census data has 1,000 sizes. Each mechanism ran in a process of
 its own, with at most {report.nation.most_seconds:.0f} s and {MOST_BYTES / 2**30:.0f} GB for a case; the first
-that it could not do was its last. The peak is that of the whole process at the last case that it did.
+that it could not do was its last. *Tables* are the paper's own dynamic programmes, where ours is another;
+*published* is the paper's calibration of the chain, whose noise is too small for the epsilon that it states.
+(The paper's own figures, on its datasets, are measured by `tallytree reproduce`.)
+The peak is that of the whole process at the last case that it did.
 
 {write_table(header, rows)}{_write_list(notes)}"""
 

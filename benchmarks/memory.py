@@ -4,7 +4,7 @@ import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.variants import Variant
+from tallytree.reproduction.variants import Variant
 
 
 @dataclass(frozen=True)

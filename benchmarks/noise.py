@@ -11,11 +11,11 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.goals import write_goals
-from benchmarks.machine import describe_machine
 from benchmarks.markdown import write_table
 from benchmarks.noise_goals import judge_noise
 from benchmarks.noise_measuring import CENSUS_SCALE, CENSUS_SIZES, REGIONS, measure_noise
 from benchmarks.noise_results import write_draws, write_hierarchies
+from tallytree.reproduction.machine import describe_machine
 
 PAGE = Path(__file__).parent / "NOISE.md"
 TURNS = 5

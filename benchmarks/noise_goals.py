@@ -1,8 +1,8 @@
 """What was hoped for exact noise."""
 
-from benchmarks.goals import Goal
 from benchmarks.markdown import write_seconds
 from benchmarks.noise_measuring import CENSUS_SIZES, NoiseReport
+from tallytree.reproduction.goals import Goal
 
 LEAST_RATIO = 40
 MOST_SECONDS = 1.0

@@ -13,8 +13,6 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
-from benchmarks.accuracy.census import FILE
-from benchmarks.machine import describe_machine
 from benchmarks.markdown import write_table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
@@ -22,6 +20,8 @@ from tallytree.nation import invent_sizes
 from tallytree.planning.advice import Advice, advise
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
 from tallytree.planning.goals import Goal
+from tallytree.reproduction.datasets import COUNTY_FILE
+from tallytree.reproduction.machine import describe_machine
 
 PAGE = Path(__file__).parent / "PLANNING.md"
 EPSILONS = ("0.1", "0.5", "1")
@@ -37,11 +37,11 @@ it."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plan, measure, and write the page; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.planning", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {FILE}")
+    parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
     parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: PLANNING.md)")
     options = parser.parse_args(arguments)
     try:
-        truth = make_census(read_county_table(options.data / FILE))
+        truth = make_census(read_county_table(options.data / COUNTY_FILE))
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2

@@ -15,7 +15,6 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, identity, vstack
 
 import tallytree as tt
-from benchmarks.children import Failure
 from benchmarks.comparison import CALLS
 from benchmarks.instances import Instance, make_instance
 from benchmarks.memory import peak_memory, reset_peak
@@ -24,6 +23,7 @@ from benchmarks.timing import Timing, best, one_processor, time_call
 from tallytree.hierarchy import Hierarchy
 from tallytree.postprocess.objective import weigh_levels
 from tallytree.processors import count_processors
+from tallytree.reproduction.children import Failure
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

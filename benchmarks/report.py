@@ -89,8 +89,6 @@ class Report:
     piqp_tolerances: str
     direct: DirectReport
     joint: JointReport
-    city: Survey
-    """The paper's first figure."""
     nation: Survey
     """Up to Census size."""
     fits: Sequence[FitContest]

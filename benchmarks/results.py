@@ -2,22 +2,23 @@
 
 from benchmarks.direct_goals import judge_direct
 from benchmarks.direct_results import draw_direct, write_cost_tables, write_growth, write_memory, write_piqp
-from benchmarks.goals import Goal, write_goals
+from benchmarks.goals import write_goals
 from benchmarks.joint_goals import judge_joint
 from benchmarks.joint_results import draw_joint, write_joint
 from benchmarks.ladder_goals import judge_ladders
 from benchmarks.ladder_results import draw_ladder, write_ladder
 from benchmarks.markdown import write_table
 from benchmarks.mechanism_goals import judge_mechanisms
-from benchmarks.mechanism_results import draw_runtimes, write_city, write_fits, write_nation
+from benchmarks.mechanism_results import write_fits, write_nation
 from benchmarks.noise_goals import judge_noise
 from benchmarks.noise_results import write_noise
 from benchmarks.people.goals import judge_people
 from benchmarks.people.section import write_people_section
 from benchmarks.reconciliation_results import write_reconciliation
 from benchmarks.report import Report
+from tallytree.reproduction.goals import Goal
 
-DIRECT_PLOT, JOINT_PLOT, RUNTIME_PLOT = "scaling.svg", "joint.svg", "runtime.svg"
+DIRECT_PLOT, JOINT_PLOT = "scaling.svg", "joint.svg"
 LADDER_PLOTS = ("solvers-direct.svg", "solvers-joint.svg")
 
 
@@ -26,7 +27,6 @@ def draw_pictures(report: Report) -> dict[str, str]:
     return {
         DIRECT_PLOT: draw_direct(report.direct),
         JOINT_PLOT: draw_joint(report.joint),
-        RUNTIME_PLOT: draw_runtimes(report),
         **{name: draw_ladder(ladder) for name, ladder in zip(LADDER_PLOTS, report.ladders, strict=True)},
     }
 
@@ -36,7 +36,6 @@ def write_results(report: Report, *, pictures: bool) -> str:
     sections = [
         _write_opening(report),
         _write_goals(report),
-        write_city(report, RUNTIME_PLOT if pictures else None),
         write_nation(report),
         write_fits(report),
         write_growth(report.direct, DIRECT_PLOT if pictures else None),

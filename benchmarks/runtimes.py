@@ -6,12 +6,12 @@ from fractions import Fraction
 from functools import partial
 
 import tallytree as tt
-from benchmarks.children import Child, Failure
 from benchmarks.instances import measure_counts
 from benchmarks.memory import peak_memory, reset_peak
 from benchmarks.timing import Timing, best, time_call
-from benchmarks.variants import Variant
 from tallytree.errors import MechanismError
+from tallytree.reproduction.children import Child, Failure
+from tallytree.reproduction.variants import Variant
 
 ENOUGH_SECONDS = 0.5
 """A call is made again, for a better time, while all of them together took less."""

@@ -15,7 +15,7 @@ from benchmarks.ladders import Step
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Sizes and epsilons of each part; the regions are always all of the invented nation, or city."""
+    """Sizes and epsilons of each part; the regions are always all of the invented nation."""
 
     scaling_sizes: tuple[int, ...]
     scaling_epsilons: tuple[str, ...]
@@ -26,12 +26,9 @@ class Settings:
     """None: as many sizes as the cost tables can do."""
     rounds: int
     """How often the two sides of a comparison take turns."""
-    city_sizes: tuple[int, ...]
-    city_epsilon: str
-    city_seconds: float
-    """How long a mechanism may take there before it is given up."""
     nation_sizes: tuple[int, ...]
     nation_seconds: float
+    """How long a mechanism may take there before it is given up."""
     fit_rounds: int
     calls: int
     """The most calls of a mechanism for its best time; slow ones get fewer."""
@@ -66,9 +63,6 @@ FULL = Settings(
     piqp_sizes=(100, 300, 1000),
     most_table_sizes=None,
     rounds=2,
-    city_sizes=tuple(range(5, 51, 5)),
-    city_epsilon="1",
-    city_seconds=60.0,
     nation_sizes=(100, 300, 1000),
     nation_seconds=120.0,
     fit_rounds=10,
@@ -98,9 +92,6 @@ QUICK = Settings(
     piqp_sizes=(10,),
     most_table_sizes=2,
     rounds=1,
-    city_sizes=(5, 10),
-    city_epsilon="1",
-    city_seconds=1.0,
     nation_sizes=(5,),
     nation_seconds=1.0,
     fit_rounds=2,

@@ -7,7 +7,7 @@ from benchmarks.comparison import time_instances
 from benchmarks.evidence import Evidence
 from benchmarks.instances import make_nation, measure_counts
 from benchmarks.timing import Timing
-from benchmarks.variants import Variant
+from tallytree.reproduction.variants import Variant
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 import tallytree as tt
-from benchmarks.children import Failure
 from benchmarks.comparison import Contest, compare
 from benchmarks.instances import make_instance
 from benchmarks.memory import peak_memory
 from tallytree.errors import MechanismError
 from tallytree.postprocess.cost_tables import MOST_ENTRIES
+from tallytree.reproduction.children import Failure
 
 
 @dataclass(frozen=True)

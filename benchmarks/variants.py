@@ -1,29 +1,7 @@
 """Which mechanisms are timed, and with which options."""
 
-from dataclasses import dataclass, field
-
 import tallytree as tt
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A mechanism with the options that are not its defaults."""
-
-    mechanism: str
-    options: dict[str, str | bool] = field(default_factory=dict)
-
-    @property
-    def label(self) -> str:
-        """As it is called in tables and figures."""
-        chosen = ", ".join(
-            value if isinstance(value, str) else f"{name}={value}" for name, value in self.options.items()
-        )
-        return f"{self.mechanism} ({chosen})" if chosen else self.mechanism
-
-    def make(self) -> tt.Mechanism:
-        """The mechanism itself."""
-        return tt.mechanism(self.mechanism, **self.options)
-
+from tallytree.reproduction.variants import Variant
 
 DIRECT = Variant("direct-dp")
 JOINT = Variant("cumulative-joint")

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from benchmarks.fits import compare_chain, compare_rows
-from benchmarks.goals import Goal
 from benchmarks.instances import Instance, measure_counts
 from benchmarks.joint_peer import run_joint_piqp
 from benchmarks.ladder_goals import judge_ladders
@@ -37,11 +36,13 @@ from benchmarks.solvers.outcome import Outcome, Posed, Solve
 from benchmarks.solvers.piqp_solver import solve_program
 from benchmarks.splits import run_splits
 from benchmarks.tables_peer import TablesRun, run_tables
-from benchmarks.taxi import generate_city
-from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT, Variant
+from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT
 
 import tallytree as tt
+from tallytree.city import generate_city
 from tallytree.postprocess.objective import weigh_levels
+from tallytree.reproduction.goals import Goal
+from tallytree.reproduction.variants import Variant
 
 MODELS = list_models()
 AGREEMENT = 1e-6
@@ -268,7 +269,6 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
             fits=[compare_rows(JOINT, 3, "1", rounds=1)],
             splits=run_splits((JOINT, PLAIN_JOINT), 3, "1", [(1, 2, 7)], rounds=1),
         ),
-        city=survey,
         nation=survey,
         fits=[compare_rows(Variant("cumulative-dp"), 3, "1", 1), compare_chain(3, "1", 1)],
         fit_rounds=1,

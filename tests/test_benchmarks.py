@@ -10,15 +10,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from benchmarks import planning
-from benchmarks.children import Child, Failure, run_in_child
 from benchmarks.fits import compare_rows
-from benchmarks.goals import Goal
 from benchmarks.instances import make_instance, measure_counts
 from benchmarks.joint_goals import judge_joint
 from benchmarks.joint_peer import JointPiqpRun, run_joint_piqp
 from benchmarks.joint_results import draw_joint, write_joint
 from benchmarks.memory import MemoryUse
-from benchmarks.plot import Curve, draw
 from benchmarks.programs import JOINT_FORMS, Form, write_program
 from benchmarks.relaxed_points import find_point, pose
 from benchmarks.report import Growth, JointReport
@@ -26,15 +23,19 @@ from benchmarks.runtimes import Case, measure_series, time_cases
 from benchmarks.scaling import measure_scaling
 from benchmarks.solvers.piqp_solver import solve_program
 from benchmarks.splits import run_splits
-from benchmarks.taxi import MOST_PICKUPS, TAXIS, generate_city
 from benchmarks.timing import Timing
-from benchmarks.variants import JOINT, PLAIN_JOINT, Variant, list_variants
+from benchmarks.variants import JOINT, PLAIN_JOINT, list_variants
 
 import tallytree as tt
+from tallytree.city import MOST_PICKUPS, TAXIS, generate_city
 from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
 from tallytree.postprocess.joint_relaxation import relax_joint_model
 from tallytree.postprocess.qp_model import solve_relaxed
 from tallytree.postprocess.solution import Solution
+from tallytree.reproduction.children import Child, Failure, run_in_child
+from tallytree.reproduction.curves import Curve, draw
+from tallytree.reproduction.goals import Goal
+from tallytree.reproduction.variants import Variant
 
 
 def yield_then_hang() -> Iterator[int]:

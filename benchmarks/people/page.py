@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 
-from benchmarks.goals import GROWTH, Goal, write_goals
+from benchmarks.goals import GROWTH, write_goals
 from benchmarks.markdown import write_table
 from benchmarks.people.commands import MEMORY, QUERY
 from benchmarks.people.generator import SEED
 from benchmarks.people.goals import judge_largest
 from benchmarks.people.measuring import Measured
+from tallytree.reproduction.goals import Goal
 
 INTRODUCTION = """\
 A Parquet file with a row for each person of an invented nation (person, household, state, county; 3,143

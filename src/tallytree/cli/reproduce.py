@@ -1,0 +1,168 @@
+"""``tallytree reproduce``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tallytree.cli.console import Json, print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from tallytree.reproduction.measuring import Tell
+    from tallytree.reproduction.reproduce import Reproduction
+
+TELL_SECONDS = 10.0
+"""How often it is told how far the work is, where there is no terminal."""
+
+
+def reproduce(
+    part: Annotated[
+        str,
+        typer.Argument(
+            help="scalability, runtime, accuracy, table or all. All but the first are about the same runs.",
+            metavar="[PART]",
+        ),
+    ] = "all",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="A folder of public tables: county_household_sizes_2010.csv and "
+            "taxi/kuo_taxi_count_of_counts.csv.gz (or the TLC's trip records in taxi/). They are compared "
+            "with, and so revealed: never give sensitive data. Without it, all data are invented.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+    instances: Annotated[
+        int | None,
+        typer.Option(help="Runs of each mechanism at each epsilon.", show_default="30; 3 with --quick"),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A look in minutes: few runs, short time limits.")
+    ] = False,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="How long a run may take before its mechanism is given up (the paper: 1800).",
+            metavar="SECONDS",
+            show_default="120; with --quick 40, or 5 for mechanisms for small problems",
+        ),
+    ] = None,
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The folder to write. It keeps what was measured: a run that was interrupted goes on.",
+            metavar="DIR",
+        ),
+    ] = Path("tallytree-reproduction"),
+    as_json: Json = False,
+) -> None:
+    """Run the paper's experiments again, and compare: which of its findings hold, which do not, and why.
+
+    Writes page.html with the paper's figures and its table, the paper's own numbers beside ours, and the true
+    epsilon of each mechanism. It compares with the truth, so it is for public data only.
+
+        tallytree reproduce all --quick
+
+        tallytree reproduce table --data FOLDER
+    """
+    from tallytree.reproduction.reproduce import choose_settings
+    from tallytree.reproduction.reproduce import reproduce as run
+
+    settings = choose_settings(quick=quick, instances=instances, timeout=timeout)
+    with _show_jobs(quiet=as_json) as tell:
+        made = run(
+            part,
+            data=data,
+            settings=settings,
+            quick=quick,
+            out=out,
+            command=_describe_command(part, data, instances, quick, timeout),
+            tell=tell,
+        )
+    if as_json:
+        print_json(_to_dict(made))
+    else:
+        _print(made)
+
+
+def _describe_command(
+    part: str, data: Path | None, instances: int | None, quick: bool, timeout: float | None
+) -> str:
+    """As anybody would give it: without the name of the folder, which is nobody's business."""
+    options = [
+        "--data FOLDER" if data else "",
+        f"--instances {instances}" if instances is not None else "",
+        "--quick" if quick else "",
+        f"--timeout {timeout:g}" if timeout is not None else "",
+    ]
+    return " ".join(["tallytree reproduce", part, *(option for option in options if option)])
+
+
+@contextmanager
+def _show_jobs(*, quiet: bool) -> Iterator[Tell]:
+    """A bar on a terminal; elsewhere a line now and then, since this may take hours."""
+    if quiet:
+        yield lambda text, done, total: None
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("Reading the data", total=None)
+            yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
+    else:
+        due = 0.0
+
+        def tell(text: str, done: int, total: int) -> None:
+            nonlocal due
+            if time.monotonic() >= due:
+                typer.echo(text, err=True)
+                due = time.monotonic() + TELL_SECONDS
+
+        yield tell
+
+
+def _to_dict(made: Reproduction) -> dict[str, object]:
+    from tallytree.reproduction.document import Claim
+    from tallytree.reproduction.reproduce import PAGE
+
+    claims = [block for block in made.blocks if isinstance(block, Claim)]
+    return {
+        "page": str(made.folder / PAGE),
+        "claims": [
+            {
+                "where": claim.where,
+                "claim": claim.claim,
+                "verdict": claim.verdict.value,
+                "evidence": claim.evidence,
+                "why": claim.why,
+            }
+            for claim in claims
+        ],
+    }
+
+
+def _print(made: Reproduction) -> None:
+    from tallytree.reproduction.document import Claim, Items
+    from tallytree.reproduction.reproduce import PAGE
+
+    claims = [block for block in made.blocks if isinstance(block, Claim)]
+    print_table(
+        "What the paper claims, and what is found",
+        ["verdict", "claim", "section"],
+        [[claim.verdict.value, claim.claim, claim.where] for claim in claims],
+        left=3,
+    )
+    short = next(block for block in made.blocks if isinstance(block, Items))
+    for text in short.texts:
+        print_text(f"- {text.replace('**', '').replace('`', '')}")
+    print_text(f"Written: {made.folder / PAGE}")
+    if not made.has_png:
+        print_text("The figures are there as SVG; for PNG too: pip install 'tallytree[png]'.")

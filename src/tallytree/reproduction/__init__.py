@@ -1,0 +1,1 @@
+"""The paper's experiments again: its data, its mechanisms and ours, its figures, its table."""

@@ -1,0 +1,29 @@
+"""What all pictures share: colours that are told apart on light and on dark, and the frame."""
+
+from collections.abc import Sequence
+from html import escape
+
+COLOURS = ("#2a86c7", "#dd6b20", "#1a9e78", "#c06fa3", "#5fb0e0", "#d99a1c", "#8b93a1")
+STYLE = (
+    ".picture{background:#fff;color:#222}.picture text{fill:#222}.picture .grid{stroke:#dde2ea}"
+    ".picture .soft{color:#666}.picture .limit{stroke:#888}"
+    ".picture .halo{stroke:#fff}.picture .paper{fill:#fff}"
+    "@media(prefers-color-scheme:dark){"
+    ".picture{background:#14181f;color:#e6e9ee}.picture text{fill:#e6e9ee}.picture .grid{stroke:#333c4a}"
+    ".picture .soft{color:#a3acba}.picture .halo{stroke:#14181f}.picture .paper{fill:#14181f}}"
+)
+
+
+def draw_frame(title: str, width: int, height: int, parts: Sequence[str]) -> str:
+    """The whole picture, with its name for whoever does not see it."""
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {width} {height}" '
+            'role="img" font-family="system-ui, sans-serif" font-size="12">',
+            f"<title>{escape(title)}</title><style>{STYLE}</style>",
+            f'<rect class="paper" width="{width}" height="{height}"/>',
+            *parts,
+            "</svg>",
+            "",
+        ]
+    )

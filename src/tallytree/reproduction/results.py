@@ -1,0 +1,166 @@
+"""What the runs say: means and standard deviations, and the order that they put the mechanisms in."""
+
+import math
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tallytree.reproduction.children import Failure
+from tallytree.reproduction.datasets import Dataset
+from tallytree.reproduction.outcomes import Outcome
+from tallytree.reproduction.published import Figures, Published, find_figures
+from tallytree.reproduction.runs import Run
+from tallytree.reproduction.variants import Variant
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The mean of several runs, with their standard deviation."""
+
+    mean: float
+    deviation: float
+    runs: int
+
+    @property
+    def error(self) -> float:
+        """The standard error of the mean, which one run does not tell."""
+        return self.deviation / math.sqrt(self.runs) if self.runs > 1 else math.inf
+
+
+def spread(values: Iterable[float]) -> Spread:
+    """Of one run the deviation is not known, and given as 0."""
+    known = list(values)
+    deviation = statistics.stdev(known) if len(known) > 1 else 0.0
+    return Spread(statistics.fmean(known), deviation, len(known))
+
+
+def is_clear(a: Spread, b: Spread) -> bool:
+    """Whether their order is more than the noise of the runs: two standard errors."""
+    return abs(a.mean - b.mean) > 2 * math.hypot(a.error, b.error)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One mechanism at one epsilon. L1 errors are in thousands, as in the paper."""
+
+    variant: Variant
+    epsilon: str
+    real_epsilon: Fraction
+    leaf_scale: Fraction
+    """Of the last level's noise."""
+    l1: Sequence[Spread]
+    """Level by level from the root."""
+    total: Spread
+    """The L1 error over all levels."""
+    small_leaf: Spread
+    """The part of the last level's L1 error that is in the small sizes."""
+    emd: Sequence[Spread]
+    violations: Spread
+    seconds: Spread
+    """Of the post-processing."""
+    paper: Figures | None
+
+    @property
+    def label(self) -> str:
+        """The mechanism's name, with its options."""
+        return self.variant.label
+
+    @property
+    def is_private(self) -> bool:
+        """Whether its epsilon is the one asked for."""
+        return self.real_epsilon == Fraction(self.epsilon)
+
+    @property
+    def is_told_more(self) -> bool:
+        """Whether every region's number of groups is public to it, and not only that of the root."""
+        return self.variant.make().region_totals == "needed"
+
+    @property
+    def is_fair(self) -> bool:
+        """Whether it has the epsilon asked for, and is told the total number of groups only."""
+        return self.is_private and not self.is_told_more
+
+    @property
+    def small_share(self) -> float:
+        """How much of the last level's error is in the small sizes."""
+        return self.small_leaf.mean / self.l1[-1].mean if self.l1[-1].mean else 0.0
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A mechanism without results at some epsilons, and why."""
+
+    variant: Variant
+    epsilons: Sequence[str]
+    reason: str
+    timed_out: bool
+    limit: float
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All about one dataset."""
+
+    dataset: Dataset
+    results: Sequence[Result]
+    missing: Sequence[Missing]
+
+    def find(self, label: str, epsilon: str) -> Result | None:
+        """One mechanism at one epsilon."""
+        return next((one for one in self.results if (one.label, one.epsilon) == (label, epsilon)), None)
+
+    def find_missing(self, label: str, epsilon: str) -> Missing | None:
+        """Why it is not there."""
+        return next(
+            (one for one in self.missing if one.variant.label == label and epsilon in one.epsilons), None
+        )
+
+
+def summarise(dataset: Dataset, outcomes: Sequence[Outcome], epsilons: Sequence[str]) -> Summary:
+    """A result for each mechanism and epsilon whose runs all succeeded.
+
+    One that failed once has none: the runs that it managed may well be the easier ones.
+    """
+    results, missing = [], []
+    for variant in dict.fromkeys(outcome.job.variant for outcome in outcomes):
+        failed: dict[tuple[str, bool, float], list[str]] = {}
+        for epsilon in epsilons:
+            here = [each for each in outcomes if each.job.variant == variant and each.job.epsilon == epsilon]
+            failures = [each for each in here if isinstance(each.result, Failure)]
+            for each in failures[:1]:
+                assert isinstance(each.result, Failure)
+                why = each.result.reason, each.result.timed_out, each.limit
+                failed.setdefault(why, []).append(epsilon)
+            runs = [each.result for each in here if isinstance(each.result, Run)]
+            if runs and not failures:
+                results.append(_summarise(variant, epsilon, runs, dataset.published))
+        missing += [Missing(variant, where, *why) for why, where in failed.items()]
+    return Summary(dataset, results, missing)
+
+
+def rank(results: Iterable[Result]) -> list[Result]:
+    """The most accurate first, by total L1 error."""
+    return sorted(results, key=lambda result: result.total.mean)
+
+
+def select(results: Iterable[Result], epsilon: str) -> list[Result]:
+    """Those at one epsilon."""
+    return [result for result in results if result.epsilon == epsilon]
+
+
+def _summarise(variant: Variant, epsilon: str, runs: Sequence[Run], published: Published) -> Result:
+    levels = range(len(runs[0].l1))
+    return Result(
+        variant=variant,
+        epsilon=epsilon,
+        real_epsilon=runs[0].real_epsilon,
+        leaf_scale=runs[0].leaf_scale,
+        l1=[spread(run.l1[level] / 1e3 for run in runs) for level in levels],
+        total=spread(sum(run.l1) / 1e3 for run in runs),
+        small_leaf=spread(run.small_l1[-1] / 1e3 for run in runs),
+        emd=[spread(run.emd[level] for run in runs) for level in levels],
+        violations=spread(run.violations for run in runs),
+        seconds=spread(run.seconds for run in runs),
+        paper=find_figures(variant, epsilon, published),
+    )

@@ -1,0 +1,143 @@
+"""The tables: the paper's big one with ours beside it, EMD, rankings, times."""
+
+from collections.abc import Iterator, Sequence
+
+from tallytree.reproduction.document import Table
+from tallytree.reproduction.published import Figures, find_figures
+from tallytree.reproduction.report import Series
+from tallytree.reproduction.results import Missing, Result, Summary, rank, select
+from tallytree.reproduction.wording import number, seconds, with_deviation
+
+PUBLIC = "¹"
+"""Beside mechanisms that are told every region's number of groups."""
+
+
+def write_errors(summary: Summary, epsilons: Sequence[str]) -> Table:
+    """L1 per level and violations, the paper's own figures beside ours, with the true epsilon."""
+    levels = summary.dataset.facts.levels
+    published = bool(summary.dataset.published)
+    header = ["epsilon", "mechanism", *(["paper"] if published else []), "true epsilon", "runs"]
+    for level in levels:
+        header += [f"L1, {level}", *(["paper"] if published else [])]
+    header += ["violations", *(["paper"] if published else [])]
+    rows = []
+    for epsilon in epsilons:
+        for result in select(summary.results, epsilon):
+            symbol = [result.variant.make().symbol if result.paper else ""] if published else []
+            row = [epsilon, name(result), *symbol, write_real_epsilon(result), str(result.total.runs)]
+            for place, found in enumerate(result.l1):
+                row.append(with_deviation(found))
+                row += [_write(result.paper, place)] if published else []
+            row.append(number(result.violations.mean) if result.violations.mean else "0")
+            row += [f"{result.paper.violations:,}" if result.paper else ""] if published else []
+            rows.append(row)
+        rows += _write_only_published(summary, epsilon) if published else []
+    return Table(header, rows, left=3 if published else 2)
+
+
+def _write_only_published(summary: Summary, epsilon: str) -> Iterator[list[str]]:
+    """Mechanisms of the paper that gave no result here."""
+    for missing in summary.missing:
+        figures = find_figures(missing.variant, epsilon, summary.dataset.published)
+        if figures and epsilon in missing.epsilons:
+            row = [epsilon, f"`{missing.variant.label}`", missing.variant.make().symbol, "", "0"]
+            for place in range(len(summary.dataset.facts.levels)):
+                row += [_give_up(missing) if place == 0 else "", _write(figures, place)]
+            yield [*row, "", f"{figures.violations:,}"]
+
+
+def _give_up(missing: Missing) -> str:
+    return f"> {missing.limit:.0f} s" if missing.timed_out else "cannot"
+
+
+def write_distances(summary: Summary, epsilons: Sequence[str]) -> Table:
+    """EMD per level, and how much of the last level's L1 error is in small sizes."""
+    facts = summary.dataset.facts
+    header = [
+        "epsilon", "mechanism", *(f"EMD, {level}" for level in facts.levels),
+        f"L1, {facts.levels[-1]}, sizes up to {facts.small:,}", f"of L1, {facts.levels[-1]}",
+    ]  # fmt: skip
+    rows = [
+        [
+            epsilon,
+            name(result),
+            *map(with_deviation, result.emd),
+            with_deviation(result.small_leaf),
+            f"{100 * result.small_share:.0f} %",
+        ]
+        for epsilon in epsilons
+        for result in select(summary.results, epsilon)
+    ]
+    return Table(header, rows, left=2)
+
+
+def write_ranking(summary: Summary, epsilons: Sequence[str]) -> Table:
+    """By total L1 error, with the place in the paper."""
+    published = bool(summary.dataset.published)
+    header = ["epsilon", "place", "mechanism", "total L1", "true epsilon"]
+    header += ["place in the paper", "paper: total L1"] if published else []
+    rows = [row for epsilon in epsilons for row in _list_places(summary, epsilon, published=published)]
+    return Table(header, rows, left=3)
+
+
+def _list_places(summary: Summary, epsilon: str, *, published: bool) -> Iterator[list[str]]:
+    totals = sorted(figures.total for figures in summary.dataset.published.get(epsilon, {}).values())
+    for place, result in enumerate(rank(select(summary.results, epsilon)), start=1):
+        row = [epsilon, str(place), name(result), with_deviation(result.total), write_real_epsilon(result)]
+        yield row + (_write_place(result.paper, totals) if published else [])
+    for missing in summary.missing:
+        figures = find_figures(missing.variant, epsilon, summary.dataset.published)
+        if figures and epsilon in missing.epsilons:
+            row = [epsilon, "", f"`{missing.variant.label}`", "not measured", ""]
+            yield row + _write_place(figures, totals)
+
+
+def write_seconds(summary: Summary, epsilons: Sequence[str]) -> Table:
+    """The post-processing of each mechanism, or why there is none."""
+    labels = list(
+        dict.fromkeys(
+            [result.label for result in summary.results] + [one.variant.label for one in summary.missing]
+        )
+    )
+    rows = [
+        [f"`{label}`", *(_write_time(summary, label, epsilon) for epsilon in epsilons)] for label in labels
+    ]
+    return Table(["mechanism", *(f"epsilon {epsilon}" for epsilon in epsilons)], rows)
+
+
+def _write_time(summary: Summary, label: str, epsilon: str) -> str:
+    if result := summary.find(label, epsilon):
+        deviation = f" ± {seconds(result.seconds.deviation)}" if result.seconds.runs > 1 else ""
+        return f"{seconds(result.seconds.mean)}{deviation}"
+    missing = summary.find_missing(label, epsilon)
+    return _give_up(missing) if missing else ""
+
+
+def write_series(series: Sequence[Series], sizes: Sequence[int]) -> Table:
+    """The numbers of the first figure."""
+    rows = []
+    for each in series:
+        cells = {size: seconds(found) for size, found in each.seconds.items()}
+        if each.stop:
+            cells[each.stop.sizes] = f"> {each.stop.limit:.0f} s" if each.stop.failure.timed_out else "cannot"
+        symbol = each.variant.make().symbol
+        rows.append([f"`{each.variant.label}`", symbol, *(cells.get(size, "") for size in sizes)])
+    return Table(["mechanism", "in the paper", *(f"N = {size}" for size in sizes)], rows, left=2)
+
+
+def name(result: Result) -> str:
+    """With a mark where privacy is not comparable."""
+    return f"`{result.label}`{PUBLIC if result.is_told_more else ''}"
+
+
+def write_real_epsilon(result: Result) -> str:
+    """Set off where it is not the one asked for."""
+    return result.epsilon if result.is_private else f"**{float(result.real_epsilon):,.1f}**"
+
+
+def _write(figures: Figures | None, place: int) -> str:
+    return f"{figures.l1[place]:,}" if figures else ""
+
+
+def _write_place(figures: Figures | None, totals: Sequence[float]) -> list[str]:
+    return [str(totals.index(figures.total) + 1), number(figures.total)] if figures else ["", ""]
