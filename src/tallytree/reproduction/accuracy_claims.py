@@ -76,7 +76,8 @@ def claim_chain(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
         f"epsilon that is {factors} times what it states. With the noise that its epsilon asks for, it "
         f"leads at {sum(behind)}."
     )
-    return Claim("Accuracy, 1; Table", claim, Verdict.FAILS, evidence, why, short)
+    verdict = Verdict.HOLDS if sound and sum(behind) == all_levels else Verdict.FAILS
+    return Claim("Accuracy, 1; Table", claim, verdict, evidence, why, short)
 
 
 def _leads(result: Result, table: Sequence[Result]) -> int:

@@ -4,12 +4,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.reproduction.axes import LogAxis
 from tallytree.reproduction.ink import COLOURS, draw_frame
+from tallytree.reproduction.variants import CHAIN, CHAIN_TABLES, find_variants
 
-LABELS, PANEL, GAP, MARGIN = 225, 230, 40, 15
+LABELS, PANEL, GAP, MARGIN = 235, 230, 60, 15
 TOP, BOTTOM, ROW, STEP = 78, 30, 42, 11
 """Each mechanism has a row, and in it a line for each epsilon, ``STEP`` apart."""
+
+SIGNS = {CHAIN["published"].label: " †", CHAIN_TABLES.label: " †", CountOfCounts.name: " ¹"}
+"""Its epsilon is not the stated one; it is told every region's number of groups."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ def draw_dots(title: str, panels: Sequence[Panel], epsilons: Sequence[str], unit
 
     ``units`` are how a thousandth, one, a thousand, a million and a thousand million are written.
     """
-    labels = list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks))
+    used = list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks))
+    labels = [variant.label for variant in find_variants(used)]
     width = LABELS + len(panels) * (PANEL + GAP)
     height = TOP + len(labels) * ROW + BOTTOM
     paper = any(mark.paper for panel in panels for mark in panel.marks)
@@ -79,7 +85,7 @@ def _draw_labels(labels: Sequence[str], width: int) -> Iterator[str]:
     for place, label in enumerate(labels):
         y = TOP + ROW * place
         yield f'<path class="grid" d="M{MARGIN} {y}H{width - MARGIN}"/>'
-        yield f'<text x="{MARGIN}" y="{y + ROW / 2 + 4}">{escape(label)}</text>'
+        yield f'<text x="{MARGIN}" y="{y + ROW / 2 + 4}">{escape(label + SIGNS.get(label, ""))}</text>'
 
 
 def _draw_panel(

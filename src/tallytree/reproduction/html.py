@@ -48,7 +48,8 @@ def write_html(blocks: Sequence[Block]) -> str:
 def _write(block: Block) -> str:
     match block:
         case Heading():
-            return f'<h{block.level} id="{_name(block.text)}">{_mark(block.text)}</h{block.level}>'
+            name = f' id="{_name(block.text)}"' if block.level == 2 else ""
+            return f"<h{block.level}{name}>{_mark(block.text)}</h{block.level}>"
         case Paragraph():
             return f"<p>{_mark(block.text)}</p>"
         case Note():
@@ -77,21 +78,27 @@ def _write_claim(claim: Claim) -> str:
 
 
 def _write_table(table: Table) -> str:
-    head = "".join(_write_cell("th", text, place, table.left) for place, text in enumerate(table.header))
+    paper = {place for place, text in enumerate(table.header) if text.startswith("paper")}
+
+    def write(tag: str, row: Sequence[str]) -> str:
+        return "".join(
+            _write_cell(tag, text, numeric=place >= table.left, paper=place in paper)
+            for place, text in enumerate(row)
+        )
+
     groups: list[str] = []
     before: str | None = None
     for row in table.rows:
-        cells = "".join(_write_cell("td", text, place, table.left) for place, text in enumerate(row))
         first = ' class="first"' if before is not None and table.left > 1 and row[0] != before else ""
-        groups.append(f"<tr{first}>{cells}</tr>")
+        groups.append(f"<tr{first}>{write('td', row)}</tr>")
         before = row[0]
-    body = "".join(groups)
+    head, body = write("th", table.header), "".join(groups)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _write_cell(tag: str, text: str, place: int, left: int) -> str:
-    kind = "" if place < left else ' class="n"'
-    return f"<{tag}{kind}>{_mark(text)}</{tag}>"
+def _write_cell(tag: str, text: str, *, numeric: bool, paper: bool) -> str:
+    kinds = " ".join(kind for kind, is_so in (("n", numeric), ("p", paper)) if is_so)
+    return f'<{tag} class="{kinds}">{_mark(text)}</{tag}>' if kinds else f"<{tag}>{_mark(text)}</{tag}>"
 
 
 def _mark(text: str) -> str:

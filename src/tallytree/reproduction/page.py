@@ -14,7 +14,7 @@ from tallytree.reproduction.results import rank, select
 from tallytree.reproduction.runtime_claims import claim_runtimes, claim_scalability
 from tallytree.reproduction.settings import PAPER_SECONDS
 from tallytree.reproduction.tables import PUBLIC, write_errors, write_seconds, write_series
-from tallytree.reproduction.wording import several
+from tallytree.reproduction.wording import at_epsilons, several
 
 
 def write_page(report: Report) -> list[Block]:
@@ -75,16 +75,18 @@ def _tell_best(report: Report) -> Iterator[str]:
     """The least total error among mechanisms of equal privacy."""
     best: dict[str, list[str]] = {}
     for summary in report.summaries if report.part != "runtime" else ():
-        for epsilon in report.settings.epsilons:
-            fair = [result for result in select(summary.results, epsilon) if result.is_fair]
-            if fair:
-                first = rank(fair)[0].label
-                best.setdefault(first, []).append(f"{summary.dataset.title} at epsilon {epsilon}")
+        firsts = [
+            (epsilon, f"`{rank(fair)[0].label}`")
+            for epsilon in report.settings.epsilons
+            if (fair := [result for result in select(summary.results, epsilon) if result.is_fair])
+        ]
+        if firsts:
+            best.setdefault(at_epsilons(firsts), []).append(summary.dataset.title)
     if best:
-        told = "; ".join(f"`{label}` on {several(where)}" for label, where in best.items())
+        told = "; on ".join(f"{several(where)}, {label}" for label, where in best.items())
         yield (
             "The least total L1 error among mechanisms that have the stated epsilon and are told the total "
-            f"number of groups only: {told}."
+            f"number of groups only: on {told}."
         )
 
 

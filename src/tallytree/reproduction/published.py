@@ -25,6 +25,8 @@ class Figures:
     l1: tuple[float, float, float]
     """In thousands, level by level from the root."""
     violations: int
+    decimals: int = 1
+    """So many are known of an error."""
 
     @property
     def total(self) -> float:
@@ -66,7 +68,7 @@ CENSUS: Published = {
 def _in_ten_thousands(l1: tuple[float, float, float], violations: int) -> Figures:
     """A line of the Taxi half, whose unit is ten thousand."""
     root, middle, leaf = (round(10 * value) for value in l1)
-    return Figures((float(root), float(middle), float(leaf)), violations)
+    return Figures((float(root), float(middle), float(leaf)), violations, decimals=0)
 
 
 TAXI: Published = {

@@ -11,7 +11,7 @@ from tallytree.reproduction.datasets import Dataset
 from tallytree.reproduction.outcomes import Outcome
 from tallytree.reproduction.published import Figures, Published, find_figures
 from tallytree.reproduction.runs import Run
-from tallytree.reproduction.variants import Variant
+from tallytree.reproduction.variants import Variant, find_variants
 
 
 @dataclass(frozen=True)
@@ -103,12 +103,17 @@ class Summary:
     """All about one dataset."""
 
     dataset: Dataset
-    results: Sequence[Result]
+    timed: Sequence[Result]
     missing: Sequence[Missing]
+
+    @property
+    def results(self) -> list[Result]:
+        """Those whose accuracy is compared: without a second solver that finds the same optimum."""
+        return [result for result in self.timed if "solver" not in result.variant.options]
 
     def find(self, label: str, epsilon: str) -> Result | None:
         """One mechanism at one epsilon."""
-        return next((one for one in self.results if (one.label, one.epsilon) == (label, epsilon)), None)
+        return next((one for one in self.timed if (one.label, one.epsilon) == (label, epsilon)), None)
 
     def find_missing(self, label: str, epsilon: str) -> Missing | None:
         """Why it is not there."""
@@ -123,7 +128,7 @@ def summarise(dataset: Dataset, outcomes: Sequence[Outcome], epsilons: Sequence[
     One that failed once has none: the runs that it managed may well be the easier ones.
     """
     results, missing = [], []
-    for variant in dict.fromkeys(outcome.job.variant for outcome in outcomes):
+    for variant in find_variants(outcome.job.variant.label for outcome in outcomes):
         failed: dict[tuple[str, bool, float], list[str]] = {}
         for epsilon in epsilons:
             here = [each for each in outcomes if each.job.variant == variant and each.job.epsilon == epsilon]

@@ -8,7 +8,7 @@ STYLE = """
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,sans-serif}
-main{max-width:64rem;margin:0 auto;padding:2rem 1.25rem 5rem}
+main{max-width:80rem;margin:0 auto;padding:2rem 1.25rem 5rem}
 h1{font-size:2rem;line-height:1.2;margin:0 0 .75rem;letter-spacing:-.01em}
 h2{font-size:1.4rem;line-height:1.25;margin:3rem 0 .75rem;padding-top:1rem;border-top:1px solid var(--line)}
 h3{font-size:1.08rem;margin:2rem 0 .5rem}
@@ -25,11 +25,14 @@ nav a,a{color:var(--link)}
 figure{margin:1.25rem 0}
 figure svg{display:block;width:100%;min-width:46rem;height:auto}
 figcaption{color:var(--soft);font-size:.9rem;max-width:46rem;margin-top:.4rem}
-table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums;margin:.8rem 0}
+table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;margin:.8rem 0}
 th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
 th{color:var(--soft);font-weight:600;vertical-align:bottom;border-bottom:2px solid var(--line)}
 td.n,th.n{text-align:right}
 td.n{white-space:nowrap}
+td.p{color:var(--soft)}
+.claim{max-width:64rem}
+figure{max-width:64rem}
 td:first-child,td code{white-space:nowrap}
 tr.first td{border-top:2px solid var(--line)}
 .claim{border:1px solid var(--line);border-left:4px solid var(--none);border-radius:4px;padding:.7rem 1rem;

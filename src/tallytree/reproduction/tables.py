@@ -6,6 +6,7 @@ from tallytree.reproduction.document import Table
 from tallytree.reproduction.published import Figures, find_figures
 from tallytree.reproduction.report import Series
 from tallytree.reproduction.results import Missing, Result, Summary, rank, select
+from tallytree.reproduction.variants import Variant, find_variants
 from tallytree.reproduction.wording import number, seconds, with_deviation
 
 PUBLIC = "¹"
@@ -20,30 +21,40 @@ def write_errors(summary: Summary, epsilons: Sequence[str]) -> Table:
     for level in levels:
         header += [f"L1, {level}", *(["paper"] if published else [])]
     header += ["violations", *(["paper"] if published else [])]
-    rows = []
-    for epsilon in epsilons:
-        for result in select(summary.results, epsilon):
-            symbol = [result.variant.make().symbol if result.paper else ""] if published else []
-            row = [epsilon, name(result), *symbol, write_real_epsilon(result), str(result.total.runs)]
-            for place, found in enumerate(result.l1):
-                row.append(with_deviation(found))
-                row += [_write(result.paper, place)] if published else []
-            row.append(number(result.violations.mean) if result.violations.mean else "0")
-            row += [f"{result.paper.violations:,}" if result.paper else ""] if published else []
-            rows.append(row)
-        rows += _write_only_published(summary, epsilon) if published else []
+    variants = find_variants(
+        [result.label for result in summary.results] + [one.variant.label for one in summary.missing]
+    )
+    rows = [
+        row
+        for epsilon in epsilons
+        for variant in variants
+        if (row := _write_line(summary, variant, epsilon, published=published))
+    ]
     return Table(header, rows, left=3 if published else 2)
 
 
-def _write_only_published(summary: Summary, epsilon: str) -> Iterator[list[str]]:
-    """Mechanisms of the paper that gave no result here."""
-    for missing in summary.missing:
-        figures = find_figures(missing.variant, epsilon, summary.dataset.published)
-        if figures and epsilon in missing.epsilons:
-            row = [epsilon, f"`{missing.variant.label}`", missing.variant.make().symbol, "", "0"]
-            for place in range(len(summary.dataset.facts.levels)):
-                row += [_give_up(missing) if place == 0 else "", _write(figures, place)]
-            yield [*row, "", f"{figures.violations:,}"]
+def _write_line(summary: Summary, variant: Variant, epsilon: str, *, published: bool) -> list[str] | None:
+    """A mechanism that gave no result here is there only if the paper has figures for it."""
+    result = summary.find(variant.label, epsilon)
+    figures = find_figures(variant, epsilon, summary.dataset.published)
+    missing = summary.find_missing(variant.label, epsilon)
+    levels = range(len(summary.dataset.facts.levels))
+    if result and "solver" not in variant.options:
+        row = [epsilon, name(result), write_real_epsilon(result), str(result.total.runs)]
+        errors = [with_deviation(result.l1[place]) for place in levels]
+        broken = number(result.violations.mean) if result.violations.mean else "0"
+    elif figures and missing:
+        row = [epsilon, f"`{variant.label}`", "", "0"]
+        errors = [_give_up(missing) for _ in levels]
+        broken = ""
+    else:
+        return None
+    if not published:
+        return [*row, *errors, broken]
+    row.insert(2, variant.make().symbol if figures else "")
+    for place in levels:
+        row += [errors[place], _write(figures, place)]
+    return [*row, broken, f"{figures.violations:,}" if figures else ""]
 
 
 def _give_up(missing: Missing) -> str:
@@ -94,13 +105,10 @@ def _list_places(summary: Summary, epsilon: str, *, published: bool) -> Iterator
 
 def write_seconds(summary: Summary, epsilons: Sequence[str]) -> Table:
     """The post-processing of each mechanism, or why there is none."""
-    labels = list(
-        dict.fromkeys(
-            [result.label for result in summary.results] + [one.variant.label for one in summary.missing]
-        )
-    )
+    labels = [result.label for result in summary.timed] + [one.variant.label for one in summary.missing]
     rows = [
-        [f"`{label}`", *(_write_time(summary, label, epsilon) for epsilon in epsilons)] for label in labels
+        [f"`{variant.label}`", *(_write_time(summary, variant.label, epsilon) for epsilon in epsilons)]
+        for variant in find_variants(labels)
     ]
     return Table(["mechanism", *(f"epsilon {epsilon}" for epsilon in epsilons)], rows)
 
@@ -136,7 +144,7 @@ def write_real_epsilon(result: Result) -> str:
 
 
 def _write(figures: Figures | None, place: int) -> str:
-    return f"{figures.l1[place]:,}" if figures else ""
+    return f"{figures.l1[place]:,.{figures.decimals}f}" if figures else ""
 
 
 def _write_place(figures: Figures | None, totals: Sequence[float]) -> list[str]:
