@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench accuracy planning noise people audit clean
+.PHONY: demo test system fuzz lint bench reproduce planning noise people audit clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -32,11 +32,11 @@ lint: .venv/installed-dev
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks $(if $(QUICK),--quick)
 
-## Rank the mechanisms by accuracy on the real data in the folder DATA: the county table and the taxi table,
-## or the one that DATASET names; writes benchmarks/ACCURACY.md and benchmarks/ACCURACY-TAXI.md.
-accuracy: .venv/installed-dev
-	@test -n "$(DATA)" || { echo "Where are the data? make accuracy DATA=FOLDER [DATASET=county|taxi]"; exit 2; }
-	$(BIN)/python -m benchmarks.accuracy --data "$(DATA)" $(if $(DATASET),--dataset $(DATASET))
+## Run the paper's experiments again on the public tables in the folder DATA, an hour or two; writes
+## docs/reproduction/page.md with its figures. If interrupted, it goes on where it stopped.
+reproduce: .venv/installed-dev
+	@test -n "$(DATA)" || { echo "Where are the data? make reproduce DATA=FOLDER"; exit 2; }
+	$(BIN)/tallytree reproduce all --data "$(DATA)" --out docs/reproduction
 
 ## Compare what the planner expects with what is then measured; writes benchmarks/PLANNING.md.
 planning: .venv/installed-dev
@@ -57,7 +57,7 @@ audit: .venv/installed-dev
 	$(BIN)/tallytree audit --all --out docs/audit-results.md
 
 clean:
-	rm -rf .venv dist tallytree-demo
+	rm -rf .venv dist tallytree-demo tallytree-reproduction
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -97,6 +97,15 @@ def test_audits_are_out_of_reach_of_releases() -> None:
         assert not GRAPH[module] & {"microdata", "count_tables", "tables", "pipeline", "releases"}
 
 
+def test_the_reproduction_is_out_of_reach_of_releases() -> None:
+    """It compares with the truth, and uses repeatable noise: for public and invented data."""
+    for module in ("pipeline", "releases", "cli.release", "cli.demo"):
+        assert not any(name.startswith("reproduction") for name in reachable(module))
+    assert any(name.startswith("reproduction.") for name in reachable("cli.reproduce"))
+    for module in {name for name in GRAPH if name.startswith("reproduction")}:
+        assert not GRAPH[module] & {"microdata", "count_tables", "pipeline", "releases"}
+
+
 def test_importing_loads_nothing_heavy() -> None:
     code = (
         "import sys, tallytree, tallytree.cli.main; "

@@ -1,7 +1,8 @@
 """The paper's datasets: from public files of known names, or invented where no files are given."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,7 @@ from tallytree.datasets.census import LEAST_OUTLIER, OUTLIERS, make_census
 from tallytree.datasets.county_tables import LEAST_LARGE, read_county_table
 from tallytree.datasets.kuo_taxis import read_taxi_table
 from tallytree.datasets.taxi import count_taxis, count_trips
-from tallytree.errors import CountsError, describe, show
+from tallytree.errors import CountsError, InputError, describe, show
 from tallytree.nation import generate_nation
 from tallytree.reproduction import published
 from tallytree.reproduction.facts import Facts, find_facts, find_half
@@ -99,9 +100,22 @@ def load_datasets(folder: Path | None) -> list[Dataset]:
     try:
         if not folder.is_dir():
             raise CountsError(f"There is no folder {show(folder, most=150)}.")
-        return [load_census(folder), invent_taxis(), load_taxis(folder)]
+        with _naming(COUNTY_FILE):
+            census = load_census(folder)
+        with _naming(KUO_FILE if (folder / KUO_FILE).exists() else "taxi"):
+            taxis = load_taxis(folder)
+        return [census, invent_taxis(), taxis]
     except OSError as error:
         raise CountsError(f"{show(folder, most=150)} cannot be read: {describe(error)}.") from None
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """An error about a table says which it is."""
+    try:
+        yield
+    except InputError as error:
+        raise CountsError(f"{what}: {error}") from None
 
 
 def load_census(folder: Path) -> Dataset:
