@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tallytree.measurement import measure_with_seed
 from tallytree.mechanisms.registry import MECHANISMS
@@ -22,7 +24,7 @@ from tallytree.reproduction.findings import Finding, find_both
 from tallytree.reproduction.kuo import find_kuo, write_kuo
 from tallytree.reproduction.markdown import write_markdown
 from tallytree.reproduction.published import CENSUS, KUO_EMD, KUO_EPSILON, TAXI, find_figures
-from tallytree.reproduction.results import Result, Spread, rank, spread
+from tallytree.reproduction.results import Result, Spread, is_clear, rank, spread
 from tallytree.reproduction.shared_noise import SharedNoise, measure_shared_noise
 from tallytree.reproduction.variants import CHAIN, list_contenders
 from tests.reproduction_support import (
@@ -188,6 +190,23 @@ def test_shared_noise_is_the_same_in_all_regions() -> None:
     assert (draws == draws[0]).all()
     assert draws[0].any()
     assert draws[0, -1] == 0  # the number of groups is public
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=40), st.lists(st.floats(-1e6, 1e6), min_size=2))
+def test_an_order_is_clear_from_both_sides(ours: list[float], theirs: list[float]) -> None:
+    a, b = spread(ours), spread(theirs)
+    assert is_clear(a, b) == is_clear(b, a)
+    assert not is_clear(a, a)
+    assert not is_clear(spread(ours[:1]), b)  # of one run nothing is known
+
+
+def test_runs_are_compared_on_the_same_instances() -> None:
+    """The first two runs of both are hard; the one that has no others must not be blamed for that."""
+    many, few = spread([100.0, 102.0, 50.0, 52.0, 51.0]), spread([99.0, 101.0])
+    assert few.mean > many.mean
+    assert not is_clear(few, many)
+    noisy = [100.0, 300.0, 200.0, 250.0]
+    assert is_clear(spread(noisy), spread([value + 1 + value / 1e3 for value in noisy]))
 
 
 def test_means_ranks_and_noise() -> None:

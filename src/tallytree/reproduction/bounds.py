@@ -32,8 +32,8 @@ def claim_taxi_table() -> Claim:
         f"That cannot be. Counts that are not negative and add up to G are at most 2 G = {bound:,} from the "
         f"truth at each level. Of the {len(figures)} figures of mechanisms that keep the sums, {len(beyond)} "
         f"are larger, up to {number(max(beyond) / bound)} times.",
-        f"The errors of {' and '.join(at_ten)} at the root, at epsilon 0.1, are ten times 2 G to the last "
-        "digit, as if the unit were a thousand and nothing of the data were left there; at the other "
+        f"The errors of {' and '.join(at_ten)} at the root, at epsilon 0.1, are ten times 2 G to the "
+        "digits given, as if the unit were a thousand and nothing of the data were left there; at the other "
         "levels that does not help. The paper's taxis were counted in some other way than it says, so its "
         "Taxi figures are shown for what they are, and nothing about their size is concluded from them.",
     )

@@ -19,7 +19,8 @@ def draw_frame(title: str, width: int, height: int, parts: Sequence[str]) -> str
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {width} {height}" '
-            'role="img" font-family="system-ui, sans-serif" font-size="12">',
+            f'style="min-width:{0.85 * width:.0f}px" role="img" '
+            'font-family="system-ui, sans-serif" font-size="12">',
             f"<title>{escape(title)}</title><style>{STYLE}</style>",
             f'<rect class="paper" width="{width}" height="{height}"/>',
             *parts,

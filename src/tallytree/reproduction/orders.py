@@ -39,7 +39,7 @@ class Order:
     place: int
     same: int
     close: int
-    """Too close to tell: within two standard errors here, or equal in the paper."""
+    """Too close to tell: not clear here, by Student's t on the same instances, or equal in the paper."""
     reversals: Sequence[Reversal]
 
     @property
@@ -99,8 +99,8 @@ def _explain(reversal: Reversal) -> str:
         return (
             f"the paper's {symbol} has errors that do not come from the noise: at the root they are "
             f"{several(figures)} thousand, hardly different from epsilon to epsilon. A relaxation that is "
-            "solved accurately and rounded, as here, has no such errors; what the paper's leaves are like "
-            "follows from them."
+            "solved accurately and rounded, as here, has no such errors, so the paper's figures at the other "
+            "levels are not those of an accurate one either."
         )
     return "not explained."
 

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tallytree.reproduction.children import Failure
@@ -21,6 +21,8 @@ class Spread:
     mean: float
     deviation: float
     runs: int
+    values: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """Instance by instance, from the first on."""
 
     @property
     def error(self) -> float:
@@ -32,12 +34,31 @@ def spread(values: Iterable[float]) -> Spread:
     """Of one run the deviation is not known, and given as 0."""
     known = list(values)
     deviation = statistics.stdev(known) if len(known) > 1 else 0.0
-    return Spread(statistics.fmean(known), deviation, len(known))
+    return Spread(statistics.fmean(known), deviation, len(known), tuple(known))
+
+
+STUDENT = (math.inf, 12.71, 4.31, 3.19, 2.78, 2.58, 2.45, 2.37, 2.31, 2.27)
+"""So many standard errors are clear with 1, 2, ... runs: Student's t at 95 %, two-sided."""
+STUDENT_MANY = 2.23
 
 
 def is_clear(a: Spread, b: Spread) -> bool:
-    """Whether their order is more than the noise of the runs: two standard errors."""
-    return abs(a.mean - b.mean) > 2 * math.hypot(a.error, b.error)
+    """Whether their order is more than the noise of the runs, by Student's t.
+
+    Where the runs are known one by one, by the differences on the instances that both have, which have the
+    same seeds; these must not say the opposite of the means.
+    """
+    common = min(len(a.values), len(b.values))
+    if not common:
+        return abs(a.mean - b.mean) > _find_limit(min(a.runs, b.runs)) * math.hypot(a.error, b.error)
+    gap = spread(one - other for one, other in zip(a.values[:common], b.values[:common], strict=True))
+    if common < 2 or gap.mean * (a.mean - b.mean) <= 0:
+        return False
+    return abs(gap.mean) > _find_limit(common) * gap.error
+
+
+def _find_limit(runs: int) -> float:
+    return STUDENT[runs - 1] if runs <= len(STUDENT) else STUDENT_MANY
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ nav a,a{color:var(--link)}
 .note{background:var(--tint);border-left:4px solid var(--half);padding:.7rem 1rem;border-radius:0 4px 4px 0}
 .scroll{overflow-x:auto}
 figure{margin:1.25rem 0}
-figure svg{display:block;width:100%;min-width:46rem;height:auto}
+figure svg{display:block;width:100%;height:auto}
 figcaption{color:var(--soft);font-size:.9rem;max-width:46rem;margin-top:.4rem}
 table{border-collapse:collapse;font-size:.84rem;font-variant-numeric:tabular-nums;margin:.8rem 0}
 th,td{padding:.3rem .6rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
