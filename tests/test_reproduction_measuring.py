@@ -193,7 +193,7 @@ def test_jobs_are_planned_as_in_the_paper() -> None:
     for variant in list_contenders():
         own = [job for job in jobs if job.variant == variant]
         few = variant.is_small or variant.needs_solver
-        assert len(own) == 3 * (5 if few else 30)
+        assert len(own) == 3 * (3 if few else 30)
         assert {job.epsilon for job in own} == {"0.1", "0.5", "1"}
     assert len(set(jobs)) == len(jobs)
     assert [job.variant.is_small for job in jobs] == sorted(

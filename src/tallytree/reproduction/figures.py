@@ -21,7 +21,7 @@ GROUPS = ("", "k", "M", "G", "T")
 def draw_scalability(report: Report) -> Figure:
     """Runtime against N, time logarithmic; a cross where a mechanism was given up."""
     curves = []
-    limit = report.settings.synthetic_seconds
+    limit = report.synthetic_limit
     for series in report.list_series():
         points = [(float(size), found) for size, found in series.seconds.items()]
         stop = series.stop

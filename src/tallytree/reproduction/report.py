@@ -51,6 +51,12 @@ class Report:
         """One dataset's."""
         return next((one for one in self.summaries if one.dataset.name == name), None)
 
+    @property
+    def synthetic_limit(self) -> float:
+        """The longest that any mechanism had on the synthetic data, also in an earlier run."""
+        limits = [outcome.limit for outcome in self.synthetic if isinstance(outcome.result, Failure)]
+        return max([self.settings.synthetic_seconds, *limits])
+
     def list_series(self) -> list[Series]:
         """Of the runtime against N."""
         epsilon = self.settings.synthetic_epsilon

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from tallytree.city import generate_city
 from tallytree.counts import GroupCounts
 from tallytree.errors import MechanismError
 from tallytree.evaluation import Simulation, evaluate
@@ -20,6 +21,8 @@ from tallytree.reproduction.variants import Variant
 
 ENOUGH_SECONDS = 0.5
 """A call is made again, for a better time, while all of them together took less."""
+
+WARM_SIZES = 10
 
 
 class Source(Protocol):
@@ -114,8 +117,15 @@ def run_job(job: Job, method: Mechanism, counts: GroupCounts, small: int, calls:
 
 
 def _warm(method: Mechanism) -> None:
-    """Load all that a mechanism needs, libraries and compiled kernels, by solving next to nothing."""
-    hierarchy = Hierarchy.from_paths(["all", "half"], [("all", "one"), ("all", "other")])
-    counts = GroupCounts(hierarchy, (1, 2), [[1, 2], [3, 4]])
-    plan = method.plan(hierarchy, sizes=(1, 2), epsilon="1")
+    """Load all that a mechanism needs, libraries and compiled kernels, by solving something small.
+
+    Enough of it for every kernel to be called; next to nothing for mechanisms that would take long.
+    """
+    counts = _make_tiny_counts() if method.small else generate_city(WARM_SIZES)
+    plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")
     method.postprocess(measure_with_seed(plan, counts, noise=SeededNoise(1)), total=counts.total)
+
+
+def _make_tiny_counts() -> GroupCounts:
+    hierarchy = Hierarchy.from_paths(["all", "half"], [("all", "one"), ("all", "other")])
+    return GroupCounts(hierarchy, (1, 2), [[1, 2], [3, 4]])

@@ -31,7 +31,7 @@ class Settings:
 
 FULL = Settings(
     instances=30,
-    solver_instances=5,
+    solver_instances=3,
     synthetic_sizes=tuple(range(5, 51, 5)),
     synthetic_seconds=120.0,
     run_seconds=120.0,
