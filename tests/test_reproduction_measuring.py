@@ -1,6 +1,10 @@
 """What is measured and kept: an interrupted run goes on where it stopped, and finds the same."""
 
+import os
 import random
+import subprocess
+import sys
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
@@ -330,3 +334,42 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
     pa_parquet.write_table(pa.table({"a": [1]}), path)
     with pytest.raises(FolderError, match="are damaged"):
         Cache(path)
+
+
+START_AND_WAIT = """
+import sys, time
+from tests.test_reproduction_measuring import hang
+from tallytree.reproduction.children import Child
+if __name__ == "__main__":
+    with Child(hang) as child:
+        print(child.receive(), child.process.pid, flush=True)
+        time.sleep(600)
+"""
+
+
+def hang() -> Iterable[str]:
+    yield "started"
+    time.sleep(600)
+
+
+def test_a_child_does_not_outlive_its_parent(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(START_AND_WAIT)
+    where = Path(__file__).parent.parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(where), *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment
+    ) as work:
+        assert work.stdout
+        word, child = work.stdout.readline().split()
+        assert word == "started"
+        work.kill()
+    for _ in range(600):
+        try:
+            state = Path(f"/proc/{child}/stat").read_text().split()[2]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if state == "Z":
+            return  # ended; nobody has taken note of it yet
+        time.sleep(0.1)
+    raise AssertionError("it is still there")

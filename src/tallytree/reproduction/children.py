@@ -1,8 +1,10 @@
 """Work in a fresh process: its memory is its own, and it can be stopped."""
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -79,6 +81,7 @@ def _run_once(job: Callable[[], R]) -> Iterator[R]:
 
 def _work(job: Callable[[], Iterable[object]], sender: Connection) -> None:
     _limit_memory()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         for outcome in job():
             sender.send(outcome)
@@ -86,6 +89,14 @@ def _work(job: Callable[[], Iterable[object]], sender: Connection) -> None:
         sender.send(Failure(f"needs more than {MOST_BYTES / 2**30:.0f} GB"))
     except Exception as error:
         sender.send(error)
+
+
+def _end_with_parent() -> None:
+    """A solver must not go on for hours after whoever waited for it was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _limit_memory() -> None:
