@@ -11,7 +11,7 @@ from tallytree.datasets.county_tables import read_county_table
 from tallytree.datasets.kuo_taxis import read_taxi_table
 from tallytree.reproduction import published
 from tallytree.reproduction.children import Failure
-from tallytree.reproduction.datasets import CENSUS, KUO, TAXI, Dataset, Fixed
+from tallytree.reproduction.datasets import CENSUS, KUO, TAXI, Dataset
 from tallytree.reproduction.published import find_figures
 from tallytree.reproduction.results import Missing, Result, Spread, Summary
 from tallytree.reproduction.settings import QUICK, Settings
@@ -29,13 +29,13 @@ RELAXED, CUMULATIVE_RELAXED = Variant("direct-qp"), Variant("cumulative-qp")
 
 def make_datasets() -> list[Dataset]:
     """All three kinds, with a few regions and sizes."""
-    census = Fixed(make_census(TABLE, largest=10), 7)
-    city = Fixed(generate_city(3), 2)
-    kuo = Fixed(read_taxi_table(invent_taxis()), 3)
+    census = make_census(TABLE, largest=10)
+    city = generate_city(3)
+    kuo = read_taxi_table(invent_taxis())
     return [
-        Dataset(CENSUS, "Census", census, published.CENSUS, False, "Small."),
-        Dataset(TAXI, "Taxi", city, published.TAXI, True, "**Invented**, small."),
-        Dataset(KUO, "Kuo's taxis", kuo, published.NOTHING, False, "Small."),
+        Dataset(CENSUS, "Census", census, 7, published.CENSUS, False, "Small."),
+        Dataset(TAXI, "Taxi", city, 2, published.TAXI, True, "**Invented**, small."),
+        Dataset(KUO, "Kuo's taxis", kuo, 3, published.NOTHING, False, "Small."),
     ]
 
 

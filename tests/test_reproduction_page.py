@@ -229,7 +229,7 @@ def test_trip_records_take_the_place_of_the_table(folder: Path, monkeypatch: pyt
     with pytest.raises(CountsError, match="no table of taxis"):
         load_datasets(folder)
     (folder / "taxi" / "fhv_tripdata_2024-01.parquet").write_bytes(b"")
-    counts = load_datasets(None)[1].source.counts
+    counts = load_datasets(None)[1].counts
     monkeypatch.setattr(datasets, "count_trips", lambda trips, zones: counts)
     assert load_datasets(folder)[-1].name == "tlc"
 

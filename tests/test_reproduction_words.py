@@ -164,7 +164,7 @@ def find_beside_kuo(*times: float) -> list[Finding]:
     emd = [ratio * figure for ratio, figure in zip(times, KUO_EMD, strict=True)]
     matched = set_errors(replace(make_result(MATCHED, 1), paper=None), (1, 1, 1), emd)
     summary = summarise(matched, name=KUO)
-    shared = measure_shared_noise(summary.dataset.source.counts, KUO_EPSILON, 2)
+    shared = measure_shared_noise(summary.dataset.counts, KUO_EPSILON, 2)
     *_, table = write_kuo(summary, shared)
     assert isinstance(table, Table)
     assert table.rows[-1][1:3] == [f"{KUO_EMD[-1]:,.1f}", f"{emd[-1]:,.2f} ± 0.10"]
@@ -183,7 +183,7 @@ def test_the_numbers_choose_the_words_on_kuo() -> None:
 
 
 def test_shared_noise_is_the_same_in_all_regions() -> None:
-    counts = summarise(name=KUO).dataset.source.counts
+    counts = summarise(name=KUO).dataset.counts
     plan = MATCHED.make().plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")
     noisy = measure_with_seed(plan, counts, noise=SharedNoise(3, counts.sizes[1]))
     draws = np.concatenate([a - b for a, b in zip(noisy.values, plan.answers(counts), strict=True)])

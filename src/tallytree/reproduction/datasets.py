@@ -9,16 +9,19 @@ from pathlib import Path
 
 from tallytree import __version__
 from tallytree.city import generate_city
-from tallytree.counts import GroupCounts
+from tallytree.counts import GroupCounts, Ints
 from tallytree.datasets.census import LEAST_OUTLIER, OUTLIERS, make_census
 from tallytree.datasets.county_tables import LEAST_LARGE, read_county_table
 from tallytree.datasets.kuo_taxis import read_taxi_table
 from tallytree.datasets.taxi import count_taxis, count_trips
 from tallytree.errors import CountsError, InputError, describe, show
+from tallytree.hierarchy import Hierarchy
 from tallytree.nation import generate_nation
+from tallytree.privacy.neighbours import Bounds
 from tallytree.reproduction import published
 from tallytree.reproduction.facts import Facts, find_facts, find_half
 from tallytree.reproduction.published import Published
+from tallytree.sizes import Sizes
 
 CENSUS, TAXI, KUO, TLC, SYNTHETIC = "census", "taxi", "kuo", "tlc", "synthetic"
 
@@ -32,16 +35,19 @@ FORMAT = 1
 """Of the results: another one makes the earlier ones unknown."""
 
 
-@dataclass(frozen=True)
-class Fixed:
-    """Counts that are there."""
+@dataclass(frozen=True, eq=False)
+class Public:
+    """Counts in parts, for another process: counts themselves refuse to be pickled, but these are public."""
 
-    counts: GroupCounts
+    hierarchy: Hierarchy
+    sizes: Sizes
+    leaf: Ints
+    bounds: Bounds
     small: int
 
     def load(self, sizes: int) -> GroupCounts:
         """As they are."""
-        return self.counts
+        return GroupCounts(self.hierarchy, self.sizes, self.leaf, bounds=self.bounds)
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,9 @@ class Dataset:
 
     name: str
     title: str
-    source: Fixed
+    counts: GroupCounts
+    small: int
+    """The largest of the sizes that count as small."""
     published: Published
     """What the paper measured on what it describes like these."""
     invented: bool
@@ -71,17 +79,23 @@ class Dataset:
     @cached_property
     def facts(self) -> Facts:
         """What the data are like."""
-        return find_facts(self.source.counts, self.source.small)
+        return find_facts(self.counts, self.small)
+
+    @property
+    def source(self) -> Public:
+        """The counts, for another process."""
+        counts = self.counts
+        return Public(counts.hierarchy, counts.sizes, counts.leaf, counts.bounds, self.small)
 
     @property
     def sizes(self) -> int:
         """N."""
-        return self.source.counts.sizes[1]
+        return self.counts.sizes[1]
 
     @cached_property
     def key(self) -> str:
         """Where its results are kept: others for other data, or another version."""
-        return f"{self.name}-{fingerprint(self.source.counts, self.source.small)}"
+        return f"{self.name}-{fingerprint(self.counts, self.small)}"
 
 
 def fingerprint(counts: GroupCounts, small: int) -> str:
@@ -125,7 +139,8 @@ def load_census(folder: Path) -> Dataset:
     return Dataset(
         name=CENSUS,
         title="Census",
-        source=Fixed(counts, LEAST_LARGE),
+        counts=counts,
+        small=LEAST_LARGE,
         published=published.CENSUS,
         invented=False,
         description=(
@@ -145,7 +160,8 @@ def invent_census() -> Dataset:
     return Dataset(
         name=CENSUS,
         title="Census",
-        source=Fixed(counts, LEAST_LARGE),
+        counts=counts,
+        small=LEAST_LARGE,
         published=published.CENSUS,
         invented=True,
         description=(
@@ -172,7 +188,8 @@ def invent_taxis() -> Dataset:
     return Dataset(
         name=TAXI,
         title="Taxi",
-        source=Fixed(counts, half),
+        counts=counts,
+        small=half,
         published=published.TAXI,
         invented=True,
         description=(
@@ -194,7 +211,8 @@ def load_taxis(folder: Path) -> Dataset:
     return Dataset(
         name=TLC,
         title="TLC's taxis",
-        source=Fixed(counts, half),
+        counts=counts,
+        small=half,
         published=published.NOTHING,
         invented=False,
         description=(
@@ -225,7 +243,8 @@ def load_kuo(folder: Path) -> Dataset:
     return Dataset(
         name=KUO,
         title="Kuo's taxis",
-        source=Fixed(counts, half),
+        counts=counts,
+        small=half,
         published=published.NOTHING,
         invented=False,
         description=(

@@ -53,7 +53,7 @@ def _share_noise(summary: Summary) -> list[Spread]:
     matched = find_matched(summary) if summary.dataset.name == KUO else None
     if not matched:
         return []
-    return measure_shared_noise(summary.dataset.source.counts, KUO_EPSILON, matched.total.runs)
+    return measure_shared_noise(summary.dataset.counts, KUO_EPSILON, matched.total.runs)
 
 
 def _find(summary: Summary, epsilons: Sequence[str], shared: Sequence[Spread]) -> list[Finding]:
