@@ -30,8 +30,8 @@ WITHIN = 0.15
 SEED = 2010
 INTRODUCTION = """\
 Planned on invented households, as many in each county as there are, for the least total L1 error; measured on
-the county table that `tallytree reproduce` makes its Census data of, {runs} runs each. This page is written by
-the run that measured it."""
+the county table that `tallytree reproduce` makes its Census data of, {runs} runs each. This page is written
+by the run that measured it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
