@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tallytree.errors import CountsError, FolderError, InputError
-from tallytree.reproduction import datasets, measuring, reproduce
+from tallytree.reproduction import datasets, measuring, reproductions
 from tallytree.reproduction.children import Failure
 from tallytree.reproduction.datasets import COUNTY_FILE, KUO_FILE, load_datasets
 from tallytree.reproduction.document import Block, Claim, Figure, Heading, Items, Note, Paragraph, Table
@@ -21,7 +21,7 @@ from tallytree.reproduction.markdown import write_markdown
 from tallytree.reproduction.page import write_page
 from tallytree.reproduction.pictures import draw_png
 from tallytree.reproduction.report import make_report
-from tallytree.reproduction.reproduce import choose_settings
+from tallytree.reproduction.reproductions import choose_settings
 from tallytree.reproduction.runs import Job, Run, Source, run_jobs
 from tallytree.reproduction.settings import FULL, QUICK
 from tallytree.reproduction.study import Study, measure_study
@@ -335,9 +335,9 @@ def test_settings_are_checked_and_chosen() -> None:
 
 
 def test_all_is_written(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproduce, "measure_study", lambda *arguments: study)
-    monkeypatch.setattr(reproduce, "load_datasets", lambda data: study.datasets)
-    made = reproduce.reproduce(
+    monkeypatch.setattr(reproductions, "measure_study", lambda *arguments: study)
+    monkeypatch.setattr(reproductions, "load_datasets", lambda data: study.datasets)
+    made = reproductions.reproduce(
         "all", data=None, settings=SETTINGS, quick=True, out=tmp_path / "new" / "place",
         command="tallytree reproduce", tell=lambda text, done, total: None,
     )  # fmt: skip
@@ -351,7 +351,7 @@ def test_all_is_written(study: Study, tmp_path: Path, monkeypatch: pytest.Monkey
     (made.folder / "page.html").unlink()
     (made.folder / "page.html").mkdir()
     with pytest.raises(FolderError, match="cannot be written"):
-        reproduce.reproduce(
+        reproductions.reproduce(
             "all", data=None, settings=SETTINGS, quick=True, out=made.folder,
             command="", tell=lambda text, done, total: None,
         )  # fmt: skip

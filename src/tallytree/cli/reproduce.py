@@ -15,7 +15,7 @@ from tallytree.cli.console import Json, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from tallytree.reproduction.measuring import Tell
-    from tallytree.reproduction.reproduce import Reproduction
+    from tallytree.reproduction.reproductions import Reproduction
 
 TELL_SECONDS = 10.0
 """How often it is told how far the work is, where there is no terminal."""
@@ -71,8 +71,8 @@ def reproduce(
 
         tallytree reproduce table --data FOLDER
     """
-    from tallytree.reproduction.reproduce import choose_settings
-    from tallytree.reproduction.reproduce import reproduce as run
+    from tallytree.reproduction.reproductions import choose_settings
+    from tallytree.reproduction.reproductions import reproduce as run
 
     settings = choose_settings(quick=quick, instances=instances, timeout=timeout)
     with _show_jobs(quiet=as_json) as tell:
@@ -131,7 +131,7 @@ def _show_jobs(*, quiet: bool) -> Iterator[Tell]:
 
 def _to_dict(made: Reproduction) -> dict[str, object]:
     from tallytree.reproduction.document import Claim
-    from tallytree.reproduction.reproduce import PAGE
+    from tallytree.reproduction.reproductions import PAGE
 
     claims = [block for block in made.blocks if isinstance(block, Claim)]
     return {
@@ -151,7 +151,7 @@ def _to_dict(made: Reproduction) -> dict[str, object]:
 
 def _print(made: Reproduction) -> None:
     from tallytree.reproduction.document import Claim, Items
-    from tallytree.reproduction.reproduce import PAGE
+    from tallytree.reproduction.reproductions import PAGE
 
     claims = [block for block in made.blocks if isinstance(block, Claim)]
     print_table(
