@@ -102,8 +102,7 @@ def _tabulate(counts: GroupCounts) -> pa.Table:
     leaf, size = np.nonzero(shown)
     columns: dict[str, Any] = {}
     for depth, level in enumerate(counts.hierarchy.levels[1:], start=1):
-        names = [path[depth] if depth < len(path) else None for path in counts.hierarchy.leaves]
-        columns[level] = pa.array(names, pa.string()).take(leaf)
+        columns[level] = counts.hierarchy.leaf_names(depth).take(leaf).cast(pa.string())
     columns["size"] = pa.array(size + counts.sizes[0], pa.int64())
     columns["groups"] = pa.array(counts.leaf[leaf, size], pa.int64())
     return pa.table(columns)

@@ -12,14 +12,15 @@ import pyarrow as pa
 from tallytree.count_files import read_origin
 from tallytree.counts import BOUNDS_NOT_CHECKED, GroupCounts, whole_numbers
 from tallytree.errors import CountsError, show
-from tallytree.hierarchy import Hierarchy, Path
+from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS
+from tallytree.path_trees import PathTree
 from tallytree.privacy.neighbours import Bounds
 from tallytree.region_tables import (
     check_purposes,
     check_region_columns,
     check_root,
-    read_paths,
+    read_tree,
     refuse_inner_regions,
     refuse_rows,
 )
@@ -66,18 +67,20 @@ def read_counts(
     low, high = check_sizes(sizes)
     refuse_rows((row_size < low) | (row_size > high), f"column {show(size)} is not from {low} to {high}")
 
-    row_path, paths = read_paths(data, regions, root)
+    tree = read_tree(data, regions, root)
     if hierarchy is None:
-        refuse_inner_regions(row_path, paths)
-        hierarchy = Hierarchy.from_paths([root_level, *regions], paths)
+        refuse_inner_regions(tree)
+        hierarchy = Hierarchy.from_tree([root_level, *regions], tree)
+        row_leaf, _ = tree.find_leaves()
         assumptions.append(REGIONS_FROM_DATA)
-    row_leaf = _find_leaves(row_path, paths, hierarchy)
+    else:
+        row_leaf = _find_leaves(tree, hierarchy)
     cells = count_sizes((low, high))
-    if len(hierarchy.leaves) * cells > MAX_CELLS:
+    if hierarchy.leaf_count * cells > MAX_CELLS:
         raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     place = row_leaf * cells + (row_size - low)
     _refuse_repeats(place)
-    leaf = np.zeros(len(hierarchy.leaves) * cells, dtype=np.int64)
+    leaf = np.zeros(hierarchy.leaf_count * cells, dtype=np.int64)
     leaf[place] = row_groups
     return GroupCounts(
         hierarchy,
@@ -118,12 +121,22 @@ def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
     return whole_numbers(column.to_numpy(), what)
 
 
-def _find_leaves(row_path: Ints, paths: list[Path], hierarchy: Hierarchy) -> Ints:
-    index = {path: i for i, path in enumerate(hierarchy.leaves)}
-    leaf = np.array([index.get(path, -1) for path in paths], dtype=np.int64)
-    row_leaf = leaf[row_path]
-    refuse_rows(row_leaf < 0, "the region is not a leaf of the hierarchy")
-    return row_leaf
+def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:
+    """For each row, which leaf of the hierarchy it is about."""
+    leaf = np.full(len(tree.row_level), -1, dtype=np.int64)
+    leaf_level, leaf_index = hierarchy.leaf_places
+    found = np.zeros(1, dtype=np.int64)  # per region of the tree: the same one in the hierarchy, or -1
+    for level, (names, parents) in enumerate(zip(tree.names, tree.parents, strict=True)):
+        if level == len(hierarchy.levels):
+            break
+        found = hierarchy.find_children(level, found[parents], names)
+        number = np.full(hierarchy.region_counts[level] + 1, -1, dtype=np.int64)
+        here = np.flatnonzero(leaf_level == level)
+        number[leaf_index[here]] = here
+        rows = tree.row_level == level
+        leaf[rows] = number[found[tree.row_region[rows]]]
+    refuse_rows(leaf < 0, "the region is not a leaf of the hierarchy")
+    return leaf
 
 
 def _refuse_repeats(place: Ints) -> None:

@@ -51,9 +51,9 @@ class GroupCounts:
         self._hierarchy = hierarchy
         self._sizes = check_sizes(sizes)
         self._bounds = check_bounds(bounds)
-        if len(hierarchy.leaves) * count_sizes(self._sizes) > MAX_CELLS:
+        if hierarchy.leaf_count * count_sizes(self._sizes) > MAX_CELLS:
             raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
-        self._leaf = _check_leaf(leaf, (len(hierarchy.leaves), count_sizes(self._sizes)))
+        self._leaf = _check_leaf(leaf, (hierarchy.leaf_count, count_sizes(self._sizes)))
         if assumptions is None:
             assumptions = [BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)]
         self._assumptions = tuple(assumptions)
@@ -146,7 +146,7 @@ class GroupCounts:
         leaf_level, leaf_index = self._hierarchy.leaf_places
         levels: list[Ints] = []
         for level in reversed(range(len(self._hierarchy.levels))):
-            shape = (len(self._hierarchy.regions(level)), count_sizes(self._sizes))
+            shape = (self._hierarchy.region_counts[level], count_sizes(self._sizes))
             values = np.zeros(shape, dtype=np.int64)
             here = leaf_level == level
             values[leaf_index[here]] = self._leaf[here]

@@ -7,8 +7,11 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tallytree.errors import HierarchyError, name_choices, show
+from tallytree.path_trees import Column, Names, PathTree, encode_column, encode_names, grow_tree
 
 Path = tuple[str, ...]
 Ints = npt.NDArray[np.int64]
@@ -21,6 +24,9 @@ class Hierarchy:
     share a name. A leaf may stand above the last level (a *ragged* tree). Within a level, regions are
     in the order in which the given paths first mention them; this is the order of all arrays.
 
+    Inside, a level is an array of names and one of parents: a tree of millions of regions takes little more
+    room than its names. Paths are made when they are asked for.
+
     >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
     >>> h.regions("state")
     (('US', 'GA'), ('US', 'NY'))
@@ -28,17 +34,22 @@ class Hierarchy:
     [0, 0]
     """
 
-    def __init__(self, levels: tuple[str, ...], regions: Sequence[Sequence[Path]]) -> None:
+    def __init__(
+        self,
+        levels: tuple[str, ...],
+        names: Sequence[Names],
+        parents: Sequence[Ints],
+        leaf_places: tuple[Ints, Ints] | None = None,
+    ) -> None:
         # Private: use `from_paths` or `from_regions`, which check what they get.
-        index = [{path: i for i, path in enumerate(level)} for level in regions]
         self._levels = levels
-        self._regions = tuple(map(tuple, regions))
-        self._parents = tuple(
-            _frozen([above[path[:-1]] for path in level] if depth else [-1])
-            for depth, (level, above) in enumerate(zip(regions, [{}, *index], strict=False))
-        )
-        inner = {path[:-1] for level in regions for path in level}
-        self._leaves = tuple(path for level in regions for path in level if path not in inner)
+        self._names = tuple(names)
+        self._parents = tuple(map(_frozen, parents))
+        if leaf_places is None:  # level by level
+            bare = [np.flatnonzero(~self.has_children(level)) for level in range(len(levels))]
+            leaf_places = np.repeat(np.arange(len(levels)), [len(b) for b in bare]), np.concatenate(bare)
+        self._leaf_places = _frozen(leaf_places[0]), _frozen(leaf_places[1])
+        self._paths: dict[int, tuple[Path, ...]] = {}
 
     @classmethod
     def from_paths(
@@ -58,18 +69,20 @@ class Hierarchy:
         _check_leaves(leaves)
         if unique_names:
             _check_unique_names(leaves, names)
-        depth = max(map(len, leaves))
+        return cls.from_tree(names, grow_tree(_list_columns(leaves, len(names))))
+
+    @classmethod
+    def from_tree(cls, levels: Sequence[str], tree: PathTree) -> Hierarchy:
+        """The tree that rows were about, each about a leaf: these are in order of their first rows."""
+        names = _check_levels(levels)
+        depth = 1 + int(tree.row_level.max())
         if depth < len(names):
             raise HierarchyError(
                 f"No path reaches level {show(names[depth])}: leave the level out, or add regions to it."
             )
-        regions: list[dict[Path, None]] = [{} for _ in names]
-        for path in leaves:
-            for level in range(len(path)):
-                regions[level][path[: level + 1]] = None
-        tree = cls(names, [list(level) for level in regions])
-        tree._leaves = leaves
-        return tree
+        _, found = tree.find_leaves()
+        index, level = np.divmod(found, len(names))
+        return cls(names, tree.names, tree.parents, (level, index))
 
     @classmethod
     def from_regions(cls, levels: Sequence[str], regions: Sequence[Iterable[Sequence[str]]]) -> Hierarchy:
@@ -78,17 +91,20 @@ class Hierarchy:
         if len(regions) != len(names):
             raise HierarchyError(f"There are regions for {len(regions)} of {len(names)} levels.")
         paths = [[_check_path(path, names) for path in level] for level in regions]
-        known: set[Path] = {()}
+        known: dict[Path, int] = {(): -1}
+        parents = []
         for depth, level in enumerate(paths):
             for path in level:
                 if len(path) != depth + 1 or path[:-1] not in known:
                     raise HierarchyError(f"The region {show(path)} has no parent in the level above.")
-            known = set(level)
+            parents.append(np.array([known[path[:-1]] for path in level], dtype=np.int64))
+            known = {path: place for place, path in enumerate(level)}
             if not level or len(known) < len(level) or (depth == 0 and len(level) > 1):
                 raise HierarchyError(
                     f"Level {show(names[depth])} needs regions, each named once, and the first only one."
                 )
-        return cls(names, paths)
+        own = [pa.array([path[-1] for path in level], pa.large_string()) for level in paths]
+        return cls(names, own, parents)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -98,20 +114,87 @@ class Hierarchy:
     @property
     def leaves(self) -> tuple[Path, ...]:
         """The regions without subregions, in the order in which they were given."""
-        return self._leaves
+        return self._leaf_paths
+
+    @cached_property
+    def _leaf_paths(self) -> tuple[Path, ...]:
+        level, index = (places.tolist() for places in self._leaf_places)
+        regions = [self.regions(depth) for depth in range(len(self._levels))]
+        return tuple(regions[depth][place] for depth, place in zip(level, index, strict=True))
+
+    @property
+    def leaf_count(self) -> int:
+        """How many leaves there are."""
+        return len(self._leaf_places[0])
+
+    @property
+    def leaf_places(self) -> tuple[Ints, Ints]:
+        """For each leaf its level and its index there."""
+        return self._leaf_places
+
+    @property
+    def region_counts(self) -> tuple[int, ...]:
+        """Per level: how many regions it has."""
+        return tuple(map(len, self._parents))
+
+    @property
+    def region_count(self) -> int:
+        """How many regions there are over all levels."""
+        return sum(self.region_counts)
 
     def regions(self, level: int | str) -> tuple[Path, ...]:
         """The paths of a level's regions, in array order."""
-        return self._regions[self.index(level)]
+        at = self.index(level)
+        if at not in self._paths:
+            names = list(map(str, self._names[at].to_pylist()))
+            if at == 0:
+                self._paths[0] = tuple((name,) for name in names)
+            else:
+                above = self.regions(at - 1)
+                self._paths[at] = tuple(
+                    (*above[parent], name)
+                    for parent, name in zip(self._parents[at].tolist(), names, strict=True)
+                )
+        return self._paths[at]
+
+    def path(self, level: int | str, region: int) -> Path:
+        """The path of one region, by its index."""
+        names: list[str] = []
+        for at in range(self.index(level), -1, -1):
+            names.append(self._names[at][region].as_py())
+            region = int(self._parents[at][region])
+        return tuple(reversed(names))
+
+    def names(self, level: int | str) -> Names:
+        """The own names of a level's regions, each the last of its path, as an Arrow array of text."""
+        return self._names[self.index(level)]
+
+    def leaf_names(self, level: int | str) -> Names:
+        """For each leaf, the name of the region of a level that it lies in; null where it stands above."""
+        at = self.index(level)
+        leaf_level, leaf_index = self._leaf_places
+        place = np.full(len(leaf_level), -1, dtype=np.int64)
+        for depth in range(at, len(self._levels)):
+            here = leaf_level == depth
+            place[here] = self.ancestors(depth, at)[leaf_index[here]]
+        return self._names[at].take(pa.array(place, pa.int64(), mask=place < 0))
 
     def parents(self, level: int | str) -> Ints:
         """Each region's parent, as an index into the level above; the root's is -1."""
         return self._parents[self.index(level)]
 
+    def ancestors(self, level: int | str, above: int) -> Ints:
+        """For each region of a level, the region of the level numbered ``above`` that it lies in."""
+        at = self.index(level)
+        found = np.arange(len(self._parents[at]))
+        for depth in range(at, above, -1):
+            found = self._parents[depth][found]
+        return found
+
     def has_children(self, level: int | str) -> npt.NDArray[np.bool_]:
         """For each region of a level, whether there are regions below it."""
         at = self.index(level)
-        found = np.zeros(len(self._regions[at]), dtype=np.bool_)
+        found = np.zeros(len(self._parents[at]), dtype=np.bool_)
         if at + 1 < len(self._levels):
             found[self._parents[at + 1]] = True
         return found
@@ -130,16 +213,44 @@ class Hierarchy:
 
     def cut(self, levels: int) -> Hierarchy:
         """The tree of the first ``levels`` levels: what has children in the last of them becomes a leaf."""
-        return Hierarchy(self._levels[:levels], self._regions[:levels])
+        return Hierarchy(self._levels[:levels], self._names[:levels], self._parents[:levels])
+
+    def find_children(self, level: int, parents: Ints, names: Names) -> Ints:
+        """For each pair, the region of ``level`` with that parent and that name; -1 if there is none.
+
+        Only the children of these parents are looked at, so that pairs which come a few regions at a time,
+        as in a file, cost what they are and not what the tree is.
+        """
+        if level == 0:
+            is_root = pc.equal(names, self._names[0][0]).to_numpy(zero_copy_only=False)
+            return np.where(is_root, 0, -1)
+        order, first = self._children[level - 1]
+        touched = np.unique(parents[parents >= 0])
+        counts = first[touched + 1] - first[touched]
+        starts = np.cumsum(counts) - counts
+        children = order[np.repeat(first[touched] - starts, counts) + np.arange(int(counts.sum()))]
+        column = encode_column(pa.concat_arrays([self._names[level].take(children), names]))
+        known = np.repeat(touched, counts) * len(column.names) + column.codes[: len(children)]
+        wanted = parents * len(column.names) + column.codes[len(children) :]
+        by_key = np.argsort(known, kind="stable")
+        place = np.searchsorted(known, wanted, sorter=by_key)
+        found = np.full(len(wanted), -1, dtype=np.int64)
+        inside = np.flatnonzero((place < len(known)) & (parents >= 0))
+        candidate = by_key[place[inside]]
+        same = known[candidate] == wanted[inside]
+        found[inside[same]] = children[candidate[same]]
+        return found
 
     @cached_property
-    def leaf_places(self) -> tuple[Ints, Ints]:
-        """For each leaf its level and its index there."""
-        index = [{region: i for i, region in enumerate(level)} for level in self._regions]
-        return (
-            _frozen([len(path) - 1 for path in self._leaves]),
-            _frozen([index[len(path) - 1][path] for path in self._leaves]),
-        )
+    def _children(self) -> list[tuple[Ints, Ints]]:
+        """Per level: the regions of the next level, siblings together, and where each region's begin."""
+        found = []
+        for level, parents in enumerate(self._parents[1:]):
+            is_sorted = bool((parents[1:] >= parents[:-1]).all())
+            order = np.arange(len(parents)) if is_sorted else np.argsort(parents, kind="stable")
+            counts = np.bincount(parents, minlength=len(self._parents[level]))
+            found.append((order, np.concatenate([[0], np.cumsum(counts)])))
+        return found
 
     def last_leaves(self, level: int | str) -> Ints:
         """For each region of a level, where its last leaf stands when the tree is walked in post-order.
@@ -159,37 +270,44 @@ class Hierarchy:
             siblings = np.argsort(parents, kind="stable")
             before = np.cumsum(below[level][siblings]) - below[level][siblings]
             # What comes before a region's first sibling is in other parents: not counted.
-            skipped = np.zeros(len(self._regions[level - 1]), dtype=np.int64)
+            skipped = np.zeros(len(self._parents[level - 1]), dtype=np.int64)
             skipped[parents[siblings][::-1]] = before[::-1]
             here = np.empty(len(parents), dtype=np.int64)
             here[siblings] = (first[-1] - skipped)[parents[siblings]] + before
             first.append(here)
-        return [_frozen((a + b - 1).tolist()) for a, b in zip(first, below, strict=True)]
-
-    @property
-    def region_count(self) -> int:
-        """How many regions there are over all levels."""
-        return sum(map(len, self._regions))
+        return [_frozen(a + b - 1) for a, b in zip(first, below, strict=True)]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hierarchy):
             return NotImplemented
-        return (self._levels, self._regions) == (other._levels, other._regions)
+        if self is other:
+            return True
+        if (self._levels, self.region_counts) != (other._levels, other.region_counts):
+            return False
+        same = all(map(np.array_equal, self._parents, other._parents))
+        return same and all(a.equals(b) for a, b in zip(self._names, other._names, strict=True))
 
     def __hash__(self) -> int:
-        return hash((self._levels, self._regions[-1]))
+        return hash((self._levels, self.region_counts, self._names[-1][-1].as_py()))
 
     def __repr__(self) -> str:
         shape = ", ".join(
-            f"{name}: {len(regions)}" for name, regions in zip(self._levels, self._regions, strict=True)
+            f"{name}: {regions}" for name, regions in zip(self._levels, self.region_counts, strict=True)
         )
         return f"Hierarchy({shape})"
 
 
-def _frozen(values: Sequence[int]) -> Ints:
-    array = np.array(values, dtype=np.int64)
+def _frozen(values: Ints) -> Ints:
+    array = np.asarray(values, dtype=np.int64).view()
     array.flags.writeable = False
     return array
+
+
+def _list_columns(leaves: Sequence[Path], levels: int) -> list[Column]:
+    return [
+        encode_names([path[depth] if depth < len(path) else None for path in leaves])
+        for depth in range(levels)
+    ]
 
 
 def _check_levels(levels: Sequence[str]) -> tuple[str, ...]:

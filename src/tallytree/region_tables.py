@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import CountsError, show
-from tallytree.hierarchy import Hierarchy, Path
+from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import Column, PathTree, encode_column, encode_names, grow_tree
 from tallytree.tables import Table, read_columns
 
 Ints = npt.NDArray[np.int64]
@@ -30,9 +31,9 @@ def read_hierarchy(
     data = read_columns(table, list(regions), text=list(regions))
     if data.num_rows == 0:
         raise CountsError("The table of regions has no rows.")
-    row_path, paths = read_paths(data, regions, root)
-    refuse_inner_regions(row_path, paths)
-    return Hierarchy.from_paths([root_level, *regions], paths)
+    tree = read_tree(data, regions, root)
+    refuse_inner_regions(tree)
+    return Hierarchy.from_tree([root_level, *regions], tree)
 
 
 def check_region_columns(regions: Sequence[str]) -> None:
@@ -56,55 +57,42 @@ def check_root(root: str, root_level: str) -> None:
             raise CountsError(f"The {what} must have a name.")
 
 
-def read_paths(data: pa.Table, regions: Sequence[str], root: str) -> tuple[Ints, list[Path]]:
-    """Each row's path as an index into the distinct paths, which are in order of appearance."""
-    row_path = np.zeros(data.num_rows, dtype=np.int64)
-    paths: list[Path] = [(root,)]
-    ended = np.zeros(data.num_rows, dtype=bool)
+def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
+    """The regions that the rows name, in order of appearance, below a root."""
+    rows = data.num_rows
+    columns = [Column(np.zeros(rows, dtype=np.int64), encode_names([root]).names)]
+    ended = np.zeros(rows, dtype=bool)
     for name in regions:
-        codes, names = _encode(data[name], name)
-        refuse_rows(ended & (codes >= 0), f"column {show(name)} names a region below a missing one")
-        ended = codes < 0
-        # (path so far, next name) -> the path extended, numbered by first appearance.
-        pairs, first, inverse = np.unique(
-            row_path * (len(names) + 1) + codes + 1, return_index=True, return_inverse=True
-        )
-        order = np.argsort(first)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        above, code = np.divmod(pairs[order], len(names) + 1)
-        paths = [
-            paths[a] if c == 0 else (*paths[a], names[c - 1])
-            for a, c in zip(above.tolist(), code.tolist(), strict=True)
-        ]
-        row_path = rank[inverse.reshape(-1)]
-    return row_path, paths
+        column = _encode(data[name], name)
+        refuse_rows(ended & (column.codes >= 0), f"column {show(name)} names a region below a missing one")
+        ended = column.codes < 0
+        columns.append(column)
+    return grow_tree(columns)
 
 
-def _encode(column: pa.ChunkedArray[Any], name: str) -> tuple[Ints, list[str]]:
+def _encode(column: pa.ChunkedArray[Any], name: str) -> Column:
     """A column of names as codes (-1: missing) and the names they stand for."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     textual = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (textual or pa.types.is_integer(kind) or pa.types.is_null(kind)):
         raise CountsError(f"Column {show(name)} holds {kind}; region names must be text (or whole numbers).")
-    whole = column.combine_chunks()
-    plain = whole.dictionary_decode() if isinstance(whole, pa.DictionaryArray) else whole
-    encoded = pc.cast(plain, pa.large_string()).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = encode_column(column)
     try:
-        names = [str(text) for text in encoded.dictionary.to_pylist()]
-    except UnicodeDecodeError:
+        encoded.names.validate(full=True)
+        # Few names have nothing of ASCII that is seen: only these are looked at one by one.
+        odd = encoded.names.filter(pc.match_substring_regex(encoded.names, "^[^!-~]*$")).to_pylist()
+    except (UnicodeDecodeError, pa.ArrowInvalid):
         raise CountsError(f"Column {show(name)} holds text that is not UTF-8.") from None
-    empty = [i for i, text in enumerate(names) if not text.strip()]
-    refuse_rows(np.isin(codes, empty), f"column {show(name)} holds an empty name")
-    return codes, names
+    empty = [str(text) for text in odd if not str(text).strip()]
+    if empty:
+        places = pc.index_in(pa.array(empty, pa.large_string()), encoded.names)
+        refuse_rows(np.isin(encoded.codes, places.to_numpy()), f"column {show(name)} holds an empty name")
+    return encoded
 
 
-def refuse_inner_regions(row_path: Ints, paths: list[Path]) -> None:
+def refuse_inner_regions(tree: PathTree) -> None:
     """Refuse rows whose region has regions below it in other rows."""
-    inner = {path[:depth] for path in paths for depth in range(1, len(path))}
-    above = np.array([path in inner for path in paths])
-    refuse_rows(above[row_path], "the region is not a leaf, since other rows name regions below it")
+    refuse_rows(tree.is_inner(), "the region is not a leaf, since other rows name regions below it")
 
 
 def refuse_rows(wrong: npt.NDArray[np.bool_], why: str) -> None:

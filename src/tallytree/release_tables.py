@@ -82,7 +82,7 @@ def read_values(table: pa.Table, hierarchy: Hierarchy, sizes: Sizes, *, value: s
         if any(here[below].null_count < len(rows) for below in hierarchy.levels[index + 1 :]):
             raise FolderError("A row names a region below its own level.")
         place = _find_regions(here, hierarchy, index)
-        array = np.zeros((len(hierarchy.regions(index)), cells), dtype=np.int64)
+        array = np.zeros((hierarchy.region_counts[index], cells), dtype=np.int64)
         np.add.at(array, (place, size[rows]), values[rows])
         arrays.append(array)
     return arrays

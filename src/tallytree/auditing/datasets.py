@@ -37,8 +37,8 @@ class Case:
         '1+2+1 ragged'
         """
         levels = self.hierarchy.levels
-        shape = "+".join(str(len(self.hierarchy.regions(level))) for level in levels)
-        is_ragged = any(len(path) < len(levels) for path in self.hierarchy.leaves)
+        shape = "+".join(map(str, self.hierarchy.region_counts))
+        is_ragged = bool((self.hierarchy.leaf_places[0] < len(levels) - 1).any())
         return f"{shape} ragged" if is_ragged else shape
 
 
@@ -85,7 +85,7 @@ def enumerate_counts(case: Case) -> Iterator[GroupCounts]:
     of the difference of their answers; and a person is in m groups at most. So every difference that two
     neighbours on this hierarchy can have is found here, however many groups they have.
     """
-    shape = (len(case.hierarchy.leaves), count_sizes(case.sizes))
+    shape = (case.hierarchy.leaf_count, count_sizes(case.sizes))
     for cells in combinations_with_replacement(range(shape[0] * shape[1]), case.bounds.max_records):
         leaf = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         yield GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)

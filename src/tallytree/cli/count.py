@@ -78,13 +78,13 @@ def count(
         counts = settings.count(progress)
         write_counts(counts, file, as_csv=path.name.lower().endswith(".csv"))
     low, high = counts.sizes
-    leaves = len(counts.hierarchy.leaves)
+    leaves = counts.hierarchy.leaf_count
     if as_json:
         facts = {"file": settings.out, "sensitive": True, "leaves": leaves}
         print_json({**facts, "sizes": [low, high], "assumed": list(counts.assumptions)})
         return
     print_text(
-        f"Written to {settings.out}: {len(counts.hierarchy.leaves):,} leaf regions, sizes {low} to {high}."
+        f"Written to {settings.out}: {counts.hierarchy.leaf_count:,} leaf regions, sizes {low} to {high}."
     )
     print_text(WARNING)
     for note in counts.assumptions:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tallytree.counts import GroupCounts
 from tallytree.nation import invent_sizes
 from tallytree.releases import load
-from tallytree.sizes import Sizes, check_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.tables import Table, read_columns
 
 SEED = 2010
@@ -20,8 +20,11 @@ SEED = 2010
 def read_release(folder: Path) -> GroupCounts:
     """The counts of an earlier release."""
     release = load(folder)
-    places = zip(*(place.tolist() for place in release.hierarchy.leaf_places), strict=True)
-    leaf = np.array([release.counts[level][index] for level, index in places])
+    leaf_level, leaf_index = release.hierarchy.leaf_places
+    leaf = np.empty((release.hierarchy.leaf_count, count_sizes(release.sizes)), dtype=np.int64)
+    for level, counts in enumerate(release.counts):
+        here = leaf_level == level
+        leaf[here] = counts[leaf_index[here]]
     return GroupCounts(release.hierarchy, release.sizes, leaf)
 
 

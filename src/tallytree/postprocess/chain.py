@@ -59,7 +59,7 @@ def solve_chain_model(
 
 def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, total: int) -> Steps:
     """The fitted chain. The processors share the sizes; then their blocks are pooled in turn."""
-    leaves, sizes = len(hierarchy.leaves), values[0].shape[1]
+    leaves, sizes = hierarchy.leaf_count, values[0].shape[1]
     blocks = Blocks.empty(leaves * sizes)
     ends = [hierarchy.last_leaves(level) for level in range(len(values))]
     before = _add_weights(ends, weights, leaves)

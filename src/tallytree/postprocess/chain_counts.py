@@ -29,7 +29,7 @@ def count_groups(hierarchy: Hierarchy, values: Sequence[Ints], steps: Steps) -> 
 
     There are groups where the chain rises: in the leaf at which a step begins, and in the regions above it.
     """
-    leaves, sizes = len(hierarchy.leaves), values[0].shape[1]
+    leaves, sizes = hierarchy.leaf_count, values[0].shape[1]
     rows, parents = _number_regions(hierarchy)
     counts = np.zeros((len(parents), sizes), dtype=np.int64)
     squares: list[Ints] = []
@@ -56,7 +56,7 @@ def count_groups(hierarchy: Hierarchy, values: Sequence[Ints], steps: Steps) -> 
 
 def _number_regions(hierarchy: Hierarchy) -> tuple[Ints, Ints]:
     """With all levels' regions one after the other: each leaf's place (in post-order), each parent's."""
-    rows = np.empty(len(hierarchy.leaves), dtype=np.int64)
+    rows = np.empty(hierarchy.leaf_count, dtype=np.int64)
     parents = [np.array([-1])]
     start = above = 0
     for level in range(len(hierarchy.levels)):

@@ -47,7 +47,7 @@ def solve_chain_with_tables(
             break
         deltas = [2 * delta for delta in deltas]
         doublings += 1
-    chain = np.zeros((len(hierarchy.leaves), sizes), dtype=np.int64)
+    chain = np.zeros((hierarchy.leaf_count, sizes), dtype=np.int64)
     for i, x in enumerate(found):
         level, region = nodes[i % len(nodes)]
         chain[hierarchy.last_leaves(level)[region], i // len(nodes)] = x

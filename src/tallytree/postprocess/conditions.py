@@ -37,7 +37,7 @@ def write_sums(hierarchy: Hierarchy, sizes: int, total: int, *, total_columns: S
     first, row = 0, 0
     for level in range(len(hierarchy.levels) - 1):
         inner = np.flatnonzero(hierarchy.has_children(level))
-        place = np.full(len(hierarchy.regions(level)), -1)
+        place = np.full(hierarchy.region_counts[level], -1)
         place[inner] = np.arange(len(inner))
         below = first + len(place) * sizes
         parents = place[hierarchy.parents(level + 1)]

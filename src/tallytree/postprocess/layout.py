@@ -86,8 +86,7 @@ class TreeLayout:
             inner=1 + _offsets(parent_of[1:], inner_count),
             family=_offsets(np.concatenate(family_sizes), inner_count),
         )
-        region_counts = tuple(len(hierarchy.regions(i)) for i in range(len(hierarchy.levels)))
-        return cls(tree, region_counts, tuple(inner_rows), tuple(leaf_rows))
+        return cls(tree, hierarchy.region_counts, tuple(inner_rows), tuple(leaf_rows))
 
     @classmethod
     def _of_root_alone(cls) -> TreeLayout:

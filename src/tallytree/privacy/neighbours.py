@@ -59,7 +59,7 @@ def enumerate_additions(counts: GroupCounts) -> Iterator[GroupCounts]:
     """
     moves = [
         (leaf, quantity)
-        for leaf in range(len(counts.hierarchy.leaves))
+        for leaf in range(counts.hierarchy.leaf_count)
         for quantity in range(counts.bounds.max_quantity + 1)
     ]
     seen: set[bytes] = set()

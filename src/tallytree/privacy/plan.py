@@ -90,7 +90,7 @@ class Plan:
 
     def shape(self, level: int) -> tuple[int, int]:
         """Regions x sizes of a level's answers."""
-        return len(self.hierarchy.regions(level)), count_sizes(self.sizes)
+        return self.hierarchy.region_counts[level], count_sizes(self.sizes)
 
     def answers(self, counts: GroupCounts) -> list[Ints]:
         """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
@@ -131,8 +131,8 @@ def make_plan(
     parts, settled = split_loss(hierarchy.levels, epsilon=epsilon, rho=rho, delta=delta, budget=budget)
     unit = EPSILON if settled is None else RHO
     levels = tuple(
-        _plan_level(query, name, part, unit, bounds, len(hierarchy.regions(name)))
-        for name, part in zip(hierarchy.levels, parts, strict=True)
+        _plan_level(query, name, part, unit, bounds, regions)
+        for name, part, regions in zip(hierarchy.levels, parts, hierarchy.region_counts, strict=True)
     )
     for index, level in enumerate(levels):
         if level.scale > MAX_SCALE:
@@ -140,7 +140,7 @@ def make_plan(
                 f"{unit.name} is too small at level {level.name!r}: its noise would have the scale "
                 f"{float(level.scale):.3g}, above {MAX_SCALE}."
             )
-        if len(hierarchy.regions(index)) * count_sizes(sizes) > MAX_CELLS:
+        if hierarchy.region_counts[index] * count_sizes(sizes) > MAX_CELLS:
             raise PrivacyError(f"Level {level.name!r} has more than {MAX_CELLS} regions x sizes.")
     if public_totals is not None:
         if not query.ends_with_total:

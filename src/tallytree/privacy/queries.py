@@ -71,9 +71,10 @@ def _answer_chain(counts: GroupCounts, level: int) -> Ints:
     """
     hierarchy = counts.hierarchy
     leaf_level, leaf_index = hierarchy.leaf_places
-    order = np.empty(len(hierarchy.leaves), dtype=np.int64)
-    for row, (at, index) in enumerate(zip(leaf_level.tolist(), leaf_index.tolist(), strict=True)):
-        order[hierarchy.last_leaves(at)[index]] = row
+    order = np.empty(hierarchy.leaf_count, dtype=np.int64)
+    for at in range(len(hierarchy.levels)):
+        rows = np.flatnonzero(leaf_level == at)
+        order[hierarchy.last_leaves(at)[leaf_index[rows]]] = rows
     running: Ints = np.cumsum(counts.leaf[order].T, dtype=np.int64).reshape(counts.leaf.shape[::-1])
     return running.T[hierarchy.last_leaves(level)]
 

@@ -43,7 +43,7 @@ def _match(name: ibis.Value, known: ibis.Value, ragged: bool) -> ibis.Value:
 
 def is_ragged(hierarchy: Hierarchy) -> bool:
     """Whether a leaf stands above the last level, so that names below it are rightly missing."""
-    return any(len(path) < len(hierarchy.levels) for path in hierarchy.leaves)
+    return bool((hierarchy.leaf_places[0] < len(hierarchy.levels) - 1).any())
 
 
 def _list_codes(hierarchy: Hierarchy, whole: Sequence[bool]) -> pa.Table:

@@ -70,7 +70,7 @@ class Counter:
 
     def count(self, people: Records, frame: Records | None, hierarchy: Hierarchy, sizes: Sizes) -> Ints:
         """Leaves x sizes, if nothing is wrong with the records."""
-        shape = len(hierarchy.leaves), count_sizes(sizes)
+        shape = hierarchy.leaf_count, count_sizes(sizes)
         if shape[0] * shape[1] > MAX_CELLS:
             raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
         query = count_cells(people, frame, hierarchy=hierarchy, sizes=sizes, bounds=self.bounds)

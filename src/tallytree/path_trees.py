@@ -1,0 +1,119 @@
+"""The tree that is in rows of names: a column for each level, a path in each row. Arrays all along."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Ints = npt.NDArray[np.int64]
+Names: TypeAlias = "pa.Array[Any]"
+"""Names of regions: a ``large_string`` array without nulls."""
+
+
+class Column(NamedTuple):
+    """One level's names in all rows, as codes: -1 where a row's path has ended above."""
+
+    codes: Ints
+    names: Names
+    """What the codes stand for: each name once."""
+
+
+@dataclass(frozen=True, eq=False)
+class PathTree:
+    """Regions in a tree, and which of them each row is about.
+
+    Within a level, regions are in the order in which the rows first mention them.
+    """
+
+    names: tuple[Names, ...]
+    """Per level: each region's own name, the last of its path."""
+    parents: tuple[Ints, ...]
+    """Per level: each region's parent, as an index into the level above; the root's is -1."""
+    row_level: Ints
+    row_region: Ints
+    """The region at the end of each row's path: its level, and its index there."""
+
+    def find_leaves(self) -> tuple[Ints, Ints]:
+        """The different regions that rows are about, in order of appearance: their levels and indices.
+
+        And for each row, which of them it is about.
+        """
+        depth = len(self.names)
+        row, found = number_by_appearance(self.row_region * depth + self.row_level)
+        return row, found
+
+    def is_inner(self) -> npt.NDArray[np.bool_]:
+        """For each row, whether its region has regions below it."""
+        inner = np.zeros(len(self.row_level), dtype=np.bool_)
+        for level, parents in enumerate(self.parents[1:]):
+            has_children = np.zeros(len(self.names[level]), dtype=np.bool_)
+            has_children[parents] = True
+            here = self.row_level == level
+            inner[here] = has_children[self.row_region[here]]
+        return inner
+
+
+def grow_tree(columns: Sequence[Column]) -> PathTree:
+    """The tree of rows that all begin at one root: ``columns`` are those of the levels, root first.
+
+    A row ends with its first missing name. Rows about one region often stand together: a run of them is
+    looked at once.
+    """
+    heads, run = _find_runs([column.codes for column in columns])
+    region = np.full(len(heads), -1, dtype=np.int64)
+    level = np.zeros(len(heads), dtype=np.int64)
+    active = np.arange(len(heads))
+    above = np.zeros(len(heads), dtype=np.int64)
+    names: list[Names] = []
+    parents: list[Ints] = []
+    for depth, column in enumerate(columns):
+        codes = column.codes[heads[active]]
+        goes_on = codes >= 0
+        active, above, codes = active[goes_on], above[goes_on], codes[goes_on]
+        found, keys = number_by_appearance(above * len(column.names) + codes)
+        parent, name = np.divmod(keys, max(1, len(column.names)))
+        names.append(column.names.take(name))
+        parents.append(parent if depth else np.full(len(parent), -1, dtype=np.int64))
+        region[active], level[active] = found, depth
+        above = found
+    return PathTree(tuple(names), tuple(parents), level[run], region[run])
+
+
+def number_by_appearance(keys: Ints) -> tuple[Ints, Ints]:
+    """Each key's number, counted by first appearance; and the keys by number."""
+    encoded = pa.array(keys, pa.int64()).dictionary_encode()
+    numbers = encoded.indices.to_numpy().astype(np.int64)
+    return numbers, encoded.dictionary.to_numpy()
+
+
+def _find_runs(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+    """Where a row differs from the one before in any column; and for each row, the number of its run."""
+    differs = np.zeros(len(columns[0]), dtype=np.bool_)
+    differs[:1] = True
+    for codes in columns:
+        differs[1:] |= codes[1:] != codes[:-1]
+    return np.flatnonzero(differs), np.cumsum(differs) - 1
+
+
+def encode_names(names: Sequence[str | None]) -> Column:
+    """A column of names in Python."""
+    return encode_column(pa.array(names, pa.large_string()))
+
+
+def encode_column(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> Column:
+    """A column of text as codes; a dictionary of Arrow's may hold a name twice or a null, ours does not."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(whole, pa.ChunkedArray):
+        whole = pa.concat_arrays(whole.chunks)
+    if isinstance(whole, pa.DictionaryArray):
+        own = encode_column(whole.dictionary)
+        index = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return Column(np.append(own.codes, -1)[index], own.names)
+    encoded = whole.cast(pa.large_string()).dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return Column(codes, encoded.dictionary)
