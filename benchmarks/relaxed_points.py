@@ -12,13 +12,14 @@ import numpy.typing as npt
 
 from benchmarks.instances import Instance, make_instance
 from benchmarks.variants import PLAIN_JOINT
+from tallytree.postprocess.joint_model import lay_out
 from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.newton_system import add_from_below
-from tallytree.postprocess.objective import weigh_levels
 from tallytree.sizes import count_sizes
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,13 @@ def relax_instance(instance: Instance) -> RelaxedPoint:
     plan = instance.measurements.plan
     problem = pose(instance)
     relaxed = relax_joint_model(problem)
-    found = float(relaxed.leaf[:, -1].sum())
+    leaf = relaxed.leaf
+    found = float(leaf[:, -1].sum())
+    _, noisy = TreeLayout.of(plan.hierarchy).stack(instance.measurements.values)
     return RelaxedPoint(
         count_sizes(plan.sizes),
         f"{float(plan.epsilon):g}",
-        objective=add_up(problem, relaxed.leaf * (instance.total / found)),
+        objective=add_up(problem, noisy, leaf * (instance.total / found)),
         bound=relaxed.accuracy.bound,
         missed=abs(found - instance.total),
     )
@@ -64,19 +67,19 @@ def pose(instance: Instance) -> JointProblem:
     """Model M_c for the noisy answers as they are, where only the root's number of groups is known."""
     plan = instance.measurements.plan
     layout = TreeLayout.of(plan.hierarchy)
-    inner, leaf = layout.stack(instance.measurements.values)
-    inner_totals = np.full(len(inner), np.inf)
+    inner_totals = np.full(len(layout.tree.level), np.inf)
     inner_totals[0] = instance.total
-    weights = weigh_levels(plan.scales).astype(np.float64)
-    return JointProblem(layout.tree, inner, leaf, weights, inner_totals, np.full(len(leaf), np.inf))
+    leaf_totals = np.full(int(layout.tree.family[-1]), np.inf)
+    return lay_out(layout, instance.measurements.values, plan.scales, inner_totals, leaf_totals)
 
 
-def add_up(problem: JointProblem, leaf: Floats) -> float:
-    """The model's objective, given the leaves' cumulative counts."""
-    leaves, tree = problem.make_leaves(), problem.tree
+def add_up(problem: JointProblem, noisy: Ints, leaf: Floats) -> float:
+    """The model's objective, given the leaves' noisy and cumulative counts."""
+    tree = problem.tree
+    parent = np.repeat(np.arange(len(tree.level)), np.diff(tree.family))
     sums = np.zeros(problem.inner.shape)
-    np.add.at(sums, leaves.parent, leaf)
+    np.add.at(sums, parent, leaf)
     add_from_below(tree.parent, sums)
-    own = ((leaf - problem.leaf) ** 2).sum(axis=1) / leaves.ease
+    own = ((leaf - noisy) ** 2).sum(axis=1) / problem.leaf_ease[parent]
     above = ((sums - problem.inner) ** 2).sum(axis=1) * problem.weights[tree.level]
     return float(own.sum() + above.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -30,14 +30,14 @@ def sum_up(hierarchy: tt.Hierarchy, leaf: Ints) -> list[Ints]:
     ]
 
 
-def leaf_counts(hierarchy: tt.Hierarchy, counts: list[Ints]) -> Ints:
+def leaf_counts(hierarchy: tt.Hierarchy, counts: Sequence[Ints]) -> Ints:
     """The leaves' rows of per-level counts, in the order of ``hierarchy.leaves``."""
     return np.array(
         [counts[len(path) - 1][hierarchy.regions(len(path) - 1).index(path)] for path in hierarchy.leaves]
     )
 
 
-def objective(instance: Instance, counts: list[Ints]) -> int:
+def objective(instance: Instance, counts: Sequence[Ints]) -> int:
     """(H1) with level weights, term by term."""
     return sum(
         weight * (int(n) - int(t)) ** 2

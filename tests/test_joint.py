@@ -11,16 +11,19 @@ from scipy.sparse import csc_matrix, vstack
 import tallytree as tt
 from tallytree.errors import MechanismError
 from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
-from tallytree.postprocess.cumulative_rounding import raise_towards, round_joint_model
+from tallytree.postprocess.cumulative_rounding import hand_down, raise_towards
+from tallytree.postprocess.grouped_system import choose_groups
 from tallytree.postprocess.joint_model import find_totals, lay_out
 from tallytree.postprocess.joint_relaxation import JointProblem, Relaxed, relax_joint_model
-from tallytree.postprocess.kernels import RowPool
 from tallytree.postprocess.layout import TreeLayout
-from tallytree.postprocess.leaf_fits import Fits, Leaves, fit_leaves, write_fits
+from tallytree.postprocess.leaf_fits import Fits, fit_part, write_fits
+from tallytree.postprocess.leaf_parts import Leaves, Part, cut_nodes, find_steps
+from tallytree.postprocess.leaf_responses import Responses
+from tallytree.postprocess.newton_system import System, solve_system
 from tallytree.postprocess.objective import weigh_levels
 from tallytree.postprocess.qp_model import solve_relaxed
 from tallytree.postprocess.smoothing import LONG, smooth_rows
-from tallytree.postprocess.solution import Accuracy
+from tallytree.postprocess.wavelets import list_wavelets, transform, transform_back
 from tallytree.verification import verify_counts
 from tests.instances import random_hierarchy
 
@@ -97,43 +100,155 @@ def test_known_totals_are_conditions_of_the_relaxed_model(seed: int) -> None:
     assert relaxed.accuracy.bound == pytest.approx(expected, rel=1e-6, abs=1e-4)
 
 
+def random_part(rng: np.random.Generator, rows: int, sizes: int, nodes: int, *, capped: bool) -> Part:
+    """Leaves below some nodes, as a part of a tree."""
+    noisy = rng.integers(-5, 20, (rows, sizes))
+    caps = rng.integers(0, 20, rows).astype(np.float64) if capped else np.full(rows, np.inf)
+    parents = np.sort(rng.integers(0, nodes, rows))
+    return Part(0, nodes, find_steps(noisy), parents, rng.random(rows) + 0.1, caps)
+
+
 @given(
-    rows=st.integers(1, 4),
+    rows=st.integers(1, 6),
     sizes=st.integers(1, 15),
+    nodes=st.integers(1, 3),
     seed=st.integers(0, 10**6),
     capped=st.booleans(),
 )
-def test_a_fit_kept_from_before_is_the_fit_made_anew(rows: int, sizes: int, seed: int, capped: bool) -> None:
+def test_leaves_are_fitted_as_the_definition_says(
+    rows: int, sizes: int, nodes: int, seed: int, capped: bool
+) -> None:
     rng = np.random.default_rng(seed)
-    noisy = rng.integers(-5, 20, (rows, sizes))
-    caps = rng.integers(0, 20, rows).astype(np.float64) if capped else np.full(rows, np.inf)
-    leaves = Leaves(noisy, np.zeros(rows, dtype=np.int64), rng.random(rows) + 0.1, caps)
-    kept = Fits.empty(leaves)
-    prices = rng.normal(size=(1, sizes)) * 3
-    with RowPool(rows) as pool:
-        for shrink in (1.0, 0.3, 0.05, 0.0):
-            fit_leaves(leaves, prices, kept, pool)
-            anew = Fits.empty(leaves)
-            fit_leaves(leaves, prices, anew, pool)
-            old, new = np.empty((2, rows, sizes))
-            write_fits(kept, old)
-            write_fits(anew, new)
-            np.testing.assert_allclose(old, new, atol=1e-9)
-            np.testing.assert_allclose(new, fit_plainly(leaves, prices), atol=1e-9)
-            prices = prices + shrink * rng.normal(size=prices.shape)
+    part = random_part(rng, rows, sizes, nodes, capped=capped)
+    prices = rng.normal(size=(nodes, sizes)) * 3
+    expected = fit_plainly(part, prices)
+    np.testing.assert_allclose(write_fits(part, prices), expected, atol=1e-9)
+    sums = np.empty((nodes, sizes))
+    fits = fit_part(part, prices, sums)
+    added = np.zeros_like(sums)
+    np.add.at(added, part.parent, expected)
+    np.testing.assert_allclose(sums, added, atol=1e-9)
+    squares = ((expected - write_targets(part, sizes)) ** 2).sum(axis=1) / part.ease
+    assert fits.squares == pytest.approx(squares.sum())
 
 
-def fit_plainly(leaves: Leaves, prices: Floats) -> Floats:
+def write_targets(part: Part, sizes: int) -> Floats:
+    """The targets written out."""
+    steps = part.targets
+    rows = []
+    for r in range(len(part.parent)):
+        here = slice(steps.first[r], steps.first[r + 1])
+        rows.append(np.repeat(steps.heights[here], np.diff(steps.ends[here], prepend=0)))
+    return np.array(rows, dtype=np.float64).reshape(-1, sizes)
+
+
+def fit_plainly(part: Part, prices: Floats) -> Floats:
     """By the definition of the isotonic fit, clipped."""
-    rows, n = leaves.noisy.shape
-    fitted = np.empty((rows, n))
-    for r in range(rows):
-        y = leaves.noisy[r] - leaves.ease[r] * prices[0]
-        m = n - 1 if np.isfinite(leaves.cap[r]) else n
+    n = prices.shape[1]
+    targets = write_targets(part, n)
+    fitted = np.empty(targets.shape)
+    for r in range(len(targets)):
+        y = targets[r] - part.ease[r] * prices[part.parent[r]]
+        m = n - 1 if np.isfinite(part.cap[r]) else n
         for k in range(m):
             fitted[r, k] = max(min(y[i : j + 1].mean() for j in range(k, m)) for i in range(k + 1))
-        fitted[r, m:] = leaves.cap[r]
-    return np.clip(fitted, 0, leaves.cap[:, None])
+        fitted[r, m:] = part.cap[r]
+    return np.clip(fitted, 0, part.cap[:, None])
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    levels=st.integers(2, 4),
+    sizes=st.integers(1, 30),
+    fixed=st.booleans(),
+    settled=st.booleans(),
+)
+def test_a_newton_step_solves_the_system_written_out(
+    seed: int, levels: int, sizes: int, fixed: bool, settled: bool
+) -> None:
+    """The leaves' derivative by small changes of prices, all in one matrix."""
+    rng = np.random.default_rng(seed)
+    tree = TreeLayout.of(random_hierarchy(rng, levels)).tree
+    nodes = len(tree.level)
+    parents = np.repeat(np.arange(nodes), np.diff(tree.family))
+    steps = np.cumsum(rng.integers(0, 3, (len(parents), sizes)), axis=1)
+    noisy = steps + rng.integers(-3, 4, steps.shape)
+    leaf_ease = rng.random(len(parents)) + 0.2
+    caps = np.full(len(parents), np.inf)
+    parts = []
+    for first, stop in cut_nodes(tree, sizes):
+        rows = slice(tree.family[first], tree.family[stop])
+        targets = find_steps(noisy[rows])
+        parts.append(Part(first, stop, targets, parents[rows], leaf_ease[rows], caps[rows]))
+    leaves = Leaves(parts, sizes)
+    prices = rng.normal(size=(nodes, sizes))
+    fits = [fit_part(part, prices, np.empty((part.stop - part.first, sizes))) for part in parts]
+    ends_fixed = np.arange(nodes) == 0 if fixed else np.zeros(nodes, dtype=np.bool_)
+    follows = ends_fixed & settled
+    ease = rng.random(nodes) + 0.5
+    system = System(tree, ease, ends_fixed, follows)
+    matrix = write_system(system, parents, leaf_ease, parts, fits, sizes)
+    right = rng.normal(size=(nodes, sizes))
+    right[follows, -1] = 0.0
+    if matrix[sizes - 1, sizes - 1] < 1e-9:
+        return  # nothing can move there at all
+    found, _ = solve_system(system, Responses.of(leaves, fits), right, 1e-10, 1000)
+    free = np.ones((nodes, sizes), dtype=np.bool_)
+    free[follows, -1] = False
+    at = free.ravel()
+    expected = np.zeros(nodes * sizes)
+    expected[at] = np.linalg.solve(matrix[np.ix_(at, at)], right.ravel()[at])
+    np.testing.assert_allclose(found.ravel(), expected, atol=1e-6 * (1 + np.abs(expected).max()))
+
+
+def write_system(
+    system: System, parents: Ints, leaf_ease: Floats, parts: list[Part], fits: list[Fits], sizes: int
+) -> Floats:
+    """(ease + the leaves' response) as a matrix over nodes x sizes."""
+    nodes = len(system.ease)
+    whole = np.zeros((nodes, sizes, nodes, sizes))
+    for v in range(nodes):
+        for i in range(sizes):
+            whole[v, i, v, i] = 0.0 if i == sizes - 1 and system.fixed[v] else system.ease[v]
+    leaf = 0
+    for part, found in zip(parts, fits, strict=True):
+        for r in range(len(part.parent)):
+            response = np.zeros((sizes, sizes))
+            begin = found.start[r]
+            for end in found.ends[found.first[r] : found.first[r + 1]]:
+                response[begin:end, begin:end] = leaf_ease[leaf] / (end - begin)
+                begin = end
+            path = [parents[leaf]]
+            while system.tree.parent[path[-1]] >= 0:
+                path.append(system.tree.parent[path[-1]])
+            for a in path:
+                for b in path:
+                    whole[a, :, b, :] += response
+            leaf += 1
+    return whole.reshape(nodes * sizes, nodes * sizes)
+
+
+@given(widths=st.lists(st.integers(1, 4), min_size=1, max_size=40), seed=st.integers(0, 10**6))
+def test_wavelets_and_means_are_an_orthonormal_basis(widths: list[int], seed: int) -> None:
+    edges = np.cumsum([0, *widths])
+    spans = len(widths)
+    ends = choose_groups(spans)
+    assert ends[-1] == spans
+    assert (np.diff(ends, prepend=0) > 0).all()
+    wavelets = list_wavelets(edges, ends)
+    rows = np.random.default_rng(seed).normal(size=(3, spans))
+    found, back = np.empty_like(rows), np.empty_like(rows)
+    transform(wavelets, rows, found)
+    transform_back(wavelets, found, back)
+    for start, stop in zip([0, *ends[:-1]], ends, strict=True):
+        weights = np.diff(edges)[start:stop]
+        back[:, start:stop] += (rows[:, start:stop] @ weights / weights.sum())[:, None]
+    np.testing.assert_allclose(back, rows, atol=1e-9)
+    basis = np.empty((spans, spans))
+    transform_back(wavelets, np.eye(spans), basis)
+    gram = basis @ np.diag(np.diff(edges)) @ basis.T
+    firsts = np.isin(np.arange(spans), [0, *ends[:-1]])
+    np.testing.assert_allclose(gram, np.diag(np.where(firsts, 0.0, 1.0)), atol=1e-9)
 
 
 @given(
@@ -196,20 +311,12 @@ def test_rounding_one_family_is_near_the_best_and_within_one() -> None:
         true = np.cumsum(rng.random((children, sizes)) * rng.integers(0, 3, (children, sizes)), axis=1)
         root = true.sum(axis=0)
         total = round(float(root[-1]))
-        h = tt.Hierarchy.from_paths(["a", "b"], [("r", str(c)) for c in range(children)])
-        problem = JointProblem(
-            TreeLayout.of(h).tree,
-            np.zeros((1, sizes), dtype=np.int64),
-            np.zeros((children, sizes), dtype=np.int64),
-            np.ones(2),
-            np.array([float(total)]),
-            np.full(children, np.inf),
-        )
-        relaxed = Relaxed(root[None, :], true, Accuracy(0.0, 0.0, 0.0, 0.0), {})
-        inner, leaf = round_joint_model(problem, relaxed, total)
-        assert (leaf.sum(axis=0) == inner[0]).all()
+        inner = np.clip(np.floor(root + 0.5), 0, total).astype(np.int64)
+        inner[-1] = total
+        leaf = np.cumsum(hand_down(inner, np.ascontiguousarray(true.T), np.full(children, np.inf)), axis=0).T
+        assert (leaf.sum(axis=0) == inner).all()
         assert (np.diff(leaf, axis=1, prepend=0) >= 0).all()
-        best = solve_family_by_flow(inner[0], true)
+        best = solve_family_by_flow(inner, true)
         cost = float(((leaf - true) ** 2).sum())
         assert cost >= best - 0.01
         excess.append(cost - best)

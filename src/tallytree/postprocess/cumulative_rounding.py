@@ -7,6 +7,8 @@ none goes above its number of groups where that is known. Whole, non-negative, a
 total is what comes out by construction.
 """
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +17,22 @@ import numpy.typing as npt
 from tallytree.postprocess.joint_relaxation import JointProblem, Relaxed
 from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Tree
-from tallytree.postprocess.leaf_fits import pool_adjacent
+from tallytree.postprocess.leaf_fits import fit_leaf, make_scratch, pool_adjacent
+from tallytree.postprocess.leaf_parts import Part, Places, share_work
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+class Rises(NamedTuple):
+    """By how much the cumulative counts of a part's leaves rise, where they do: their group counts."""
+
+    counts: Ints
+    """Per leaf: at how many sizes."""
+    sizes: Places
+    """Where, leaf by leaf."""
+    groups: Ints
+    """And by how much."""
 
 
 class Targets(NamedTuple):
@@ -26,31 +40,26 @@ class Targets(NamedTuple):
 
     inner: Floats
     """Inner nodes x sizes."""
-    leaf: Floats
-    """Leaves x sizes."""
     inner_most: Floats
     """Per inner node: its number of groups where that is known, else infinity."""
-    leaf_most: Floats
-    """The same for the leaves."""
+    prices: Floats
+    """At which the leaves are fitted: that is what they are raised towards."""
 
 
-def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int) -> tuple[Ints, Ints]:
-    """Whole cumulative counts near the relaxed ones: inner nodes x sizes, and leaves x sizes."""
+def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int) -> tuple[Ints, list[Rises]]:
+    """Whole counts near the relaxed ones: cumulative, inner nodes x sizes; and the leaves', part by part."""
     monotone = np.empty_like(relaxed.inner)
     with RowPool(len(monotone)) as pool:
         pool.run(lambda rows: _make_monotone(relaxed.inner[rows], monotone[rows]))
-    targets = Targets(monotone, relaxed.leaf, problem.inner_totals, problem.leaf_totals)
-    inner, leaf = np.empty(monotone.shape, dtype=np.int64), np.empty(relaxed.leaf.shape, dtype=np.int64)
+    targets = Targets(monotone, problem.inner_totals, relaxed.prices)
+    inner = np.empty(monotone.shape, dtype=np.int64)
     inner[0] = np.clip(np.floor(monotone[0] + 0.5), 0, total)
     inner[0, -1] = total
+    parts, rises = relaxed.leaves.parts, []
     for level in range(int(problem.tree.level.max()) + 1):  # parents first
-        _round_below(problem.tree, np.flatnonzero(problem.tree.level == level), targets, inner, leaf)
-    return inner, leaf
-
-
-def _round_below(tree: Tree, nodes: Ints, targets: Targets, inner: Ints, leaf: Ints) -> None:
-    with RowPool(len(nodes)) as pool:
-        pool.run(lambda rows: _hand_down(tree, nodes[rows], targets, inner, leaf))
+        here = [part for part in parts if problem.tree.level[part.first] == level]
+        rises += share_work(lambda _, part: _round_below(problem.tree, part, targets, inner), here)
+    return inner, rises
 
 
 @kernel
@@ -65,27 +74,56 @@ def _make_monotone(rows: Floats, fitted: Floats) -> None:
 
 
 @kernel
-def _hand_down(tree: Tree, nodes: Ints, targets: Targets, inner: Ints, leaf: Ints) -> None:
-    """Fill the children of these nodes, which are filled themselves."""
-    for v in nodes:
-        inner_from, inner_to = tree.inner[v], tree.inner[v + 1]
-        leaf_from, leaf_to = tree.family[v], tree.family[v + 1]
-        split = inner_to - inner_from
-        children = split + leaf_to - leaf_from
-        wanted, most, counts = np.empty(children), np.empty(children), np.zeros(children, dtype=np.int64)
-        most[:split], most[split:] = (
-            targets.inner_most[inner_from:inner_to],
-            targets.leaf_most[leaf_from:leaf_to],
-        )
-        handed = 0
-        for i in range(inner.shape[1]):
-            if inner[v, i] > handed:
-                handed = inner[v, i]
-                wanted[:split] = targets.inner[inner_from:inner_to, i]
-                wanted[split:] = targets.leaf[leaf_from:leaf_to, i]
-                raise_towards(wanted, most, handed, counts)
-            inner[inner_from:inner_to, i] = counts[:split]
-            leaf[leaf_from:leaf_to, i] = counts[split:]
+def _round_below(tree: Tree, part: Part, targets: Targets, inner: Ints) -> Rises:
+    """Fill the children of a part's nodes, which are filled themselves."""
+    sizes, leaves = inner.shape[1], len(part.parent)
+    scratch = make_scratch(sizes)
+    counts = np.zeros(leaves, dtype=np.int64)
+    places, groups = np.empty(leaves * sizes, dtype=np.int32), np.empty(leaves * sizes, dtype=np.int64)
+    used, leaf = 0, 0
+    for v in range(part.first, part.stop):
+        first, split = tree.inner[v], tree.inner[v + 1] - tree.inner[v]
+        family = tree.family[v + 1] - tree.family[v]
+        wanted, most = np.empty((sizes, split + family)), np.empty(split + family)
+        for c in range(split):
+            most[c] = targets.inner_most[first + c]
+            wanted[:, c] = targets.inner[first + c]
+        for c in range(family):
+            most[split + c] = part.cap[leaf + c]
+            blocks, _, _ = fit_leaf(part, leaf + c, targets.prices[v], scratch)
+            begin = 0
+            for b in range(blocks):
+                wanted[begin : scratch.ends[b], split + c] = scratch.heights[b]
+                begin = scratch.ends[b]
+        handed = hand_down(inner[v], wanted, most)
+        for c in range(split):
+            total = 0
+            for i in range(sizes):
+                total += handed[i, c]
+                inner[first + c, i] = total
+        for c in range(split, split + family):
+            for i in range(sizes):
+                if handed[i, c] > 0:
+                    places[used], groups[used] = i, handed[i, c]
+                    used += 1
+                    counts[leaf + c - split] += 1
+        leaf += family
+    return Rises(counts, places[:used].copy(), groups[:used].copy())
+
+
+@kernel
+def hand_down(parent: Ints, wanted: Floats, most: Floats) -> Ints:
+    """What each child gains at each size, sizes x children, so that they add up to ``parent``."""
+    sizes, children = wanted.shape
+    gained, counts = np.zeros((sizes, children), dtype=np.int64), np.zeros(children, dtype=np.int64)
+    handed = 0
+    for i in range(sizes):
+        if parent[i] > handed:
+            handed = parent[i]
+            gained[i] = -counts
+            raise_towards(wanted[i], most, handed, counts)
+            gained[i] += counts
+    return gained
 
 
 @kernel

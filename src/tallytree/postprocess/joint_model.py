@@ -7,13 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
-from tallytree.postprocess.cumulative_rounding import round_joint_model
+from tallytree.level_arrays import LARGE, LevelArrays, Stored, get_column, get_shape, take_rows
+from tallytree.postprocess.cumulative_rounding import Rises, round_joint_model
 from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.postprocess.layout import TreeLayout
-from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
-from tallytree.postprocess.smoothing import smooth_rows
+from tallytree.postprocess.leaf_parts import Steps, cut_nodes, find_steps, share_work
+from tallytree.postprocess.objective import sum_squares, weigh_levels
+from tallytree.postprocess.smoothing import smooth_rows, smooth_steps
 from tallytree.postprocess.solution import Solution
 from tallytree.postprocess.tree_model import solve_tree_model
+from tallytree.sparse_rows import SparseRows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -36,15 +39,14 @@ def solve_joint_model(
     they are the last entries of ``values``, or what is nearest to them and adds up to ``total``.
     """
     layout = TreeLayout.of(hierarchy)
-    targets = [smooth_rows(level, total) for level in values] if smooth else values
-    problem = lay_out(
-        layout, targets, scales, *find_totals(hierarchy, layout, values, total, scales, known_levels)
-    )
+    totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
+    problem = lay_out(layout, values, scales, *totals, smooth_to=total if smooth else None)
     relaxed = relax_joint_model(problem)
-    cumulative = layout.unstack(*round_joint_model(problem, relaxed, total))
+    inner, rises = round_joint_model(problem, relaxed, total)
+    weights = weigh_levels(scales)
     return Solution(
-        counts=[np.diff(level, axis=1, prepend=0) for level in cumulative],
-        objective=add_weighted_squares(cumulative, values, weigh_levels(scales)),
+        counts=_list_counts(layout, inner, rises),
+        objective=_add_squares(layout, values, inner, rises, weights),
         certificate=None,
         solver="newton",
         effort=relaxed.effort,
@@ -58,13 +60,102 @@ def lay_out(
     scales: Sequence[Fraction],
     inner_totals: Floats,
     leaf_totals: Floats,
+    *,
+    smooth_to: int | None = None,
 ) -> JointProblem:
-    """The model on the layout's arrays."""
+    """The model on the layout's arrays, for the answers as they are or smoothed to at most ``smooth_to``."""
     weights = weigh_levels(scales)
     # A root alone stands twice in the layout, so each counts half.
     tree_weights = weights.astype(np.float64) if len(weights) > 1 else np.repeat(weights / 2, 2)
-    inner, leaf = layout.stack(values)
-    return JointProblem(layout.tree, inner, leaf, tree_weights, inner_totals, leaf_totals)
+    inner = stack_inner(layout, values)
+    if smooth_to is not None:
+        inner = smooth_rows(inner, smooth_to)
+
+    def find_targets(_: int, nodes: tuple[int, int]) -> Steps:
+        rows = take_leaves(layout, values, *nodes)
+        return find_steps(rows) if smooth_to is None else smooth_steps(rows, smooth_to)
+
+    targets = share_work(find_targets, cut_nodes(layout.tree, inner.shape[1]))
+    return JointProblem(layout.tree, inner, targets, tree_weights, inner_totals, leaf_totals)
+
+
+def stack_inner(layout: TreeLayout, values: Sequence[Ints]) -> Ints:
+    """The inner nodes' rows, nodes x sizes."""
+    parts = [take_rows(values, level, rows) for level, (rows, _) in enumerate(layout.inner_rows)]
+    return np.concatenate(parts, dtype=np.int64)
+
+
+def take_leaves(
+    layout: TreeLayout, values: Sequence[Ints], first: int, stop: int
+) -> npt.NDArray[np.signedinteger]:
+    """The rows of the leaf children of inner nodes ``first`` to ``stop``, which are on one level."""
+    level = min(int(layout.tree.level[first]) + 1, len(layout.leaf_rows) - 1)
+    rows, places = layout.leaf_rows[level]
+    if len(rows) == 0:
+        return np.empty((0, get_shape(values, level)[1]), dtype=np.int64)
+    start, end = layout.tree.family[first] - places[0], layout.tree.family[stop] - places[0]
+    return take_rows(values, level, rows[start:end])
+
+
+def _list_counts(layout: TreeLayout, inner: Ints, rises: Sequence[Rises]) -> Sequence[Ints]:
+    """Group counts level by level; those of a large level without its zeros."""
+    sizes = inner.shape[1]
+    found: list[Stored] = []
+    leaf = SparseRows.from_parts(
+        [part.counts for part in rises],
+        [part.sizes for part in rises],
+        [part.groups for part in rises],
+        sizes,
+    )
+    counts = np.diff(inner, axis=1, prepend=0)
+    for regions, (inner_at, inner_from), (leaf_at, leaf_from) in zip(
+        layout.region_counts, layout.inner_rows, layout.leaf_rows, strict=True
+    ):
+        if regions * sizes > LARGE:
+            found.append(_merge(leaf.take(leaf_from), leaf_at, counts[inner_from], inner_at))
+            continue
+        values = np.empty((regions, sizes), dtype=np.int64)
+        values[inner_at], values[leaf_at] = counts[inner_from], leaf.take(leaf_from).dense()
+        found.append(values)
+    if any(isinstance(level, SparseRows) for level in found):
+        return LevelArrays(found)
+    return [level for level in found if not isinstance(level, SparseRows)]
+
+
+def _merge(leaf: SparseRows, leaf_at: Ints, inner: Ints, inner_at: Ints) -> SparseRows:
+    """A level of which some regions are leaves and some are not."""
+    if len(inner_at) == 0 and (np.diff(leaf_at) == 1).all():
+        return leaf
+    rows, columns, values = leaf.cells(0, len(leaf_at))
+    region, size = np.nonzero(inner)
+    return SparseRows.from_cells(
+        np.concatenate([leaf_at[rows], inner_at[region]]),
+        np.concatenate([columns.astype(np.int64), size]),
+        np.concatenate([values, inner[region, size]]),
+        (len(leaf_at) + len(inner_at), leaf.width),
+    )
+
+
+def _add_squares(
+    layout: TreeLayout, values: Sequence[Ints], inner: Ints, rises: Sequence[Rises], weights: Ints
+) -> int:
+    """The model's objective at these counts, exactly; part by part, so that no level is written out."""
+    noisy, level = stack_inner(layout, values), layout.tree.level
+    own = [
+        int(weights[at]) * sum_squares(inner[level == at] - noisy[level == at])
+        for at in range(int(level[-1]) + 1)
+        if len(layout.region_counts) > 1
+    ]
+
+    def add(number: int, nodes: tuple[int, int]) -> int:
+        part = rises[number]
+        starts = np.concatenate([[0], np.cumsum(part.counts)])
+        counts = SparseRows(starts, part.sizes, part.groups, inner.shape[1]).dense()
+        below = min(int(level[nodes[0]]) + 1, len(weights) - 1)
+        off = np.cumsum(counts, axis=1) - take_leaves(layout, values, *nodes)
+        return int(weights[below]) * sum_squares(off)
+
+    return sum(own) + sum(share_work(add, cut_nodes(layout.tree, inner.shape[1])))
 
 
 def find_totals(
@@ -78,7 +169,7 @@ def find_totals(
     """For each inner node and leaf its number of groups, infinity where it is not known."""
     known = max(1, known_levels)
     upper = hierarchy.cut(known)
-    ends = [level[:, -1:] for level in values[:known]]
+    ends = [get_column(values, level, -1)[:, None] for level in range(known)]
     found = solve_tree_model(upper, ends, total=total, scales=scales[:known]).counts
     unknown = [np.full((regions, 1), np.inf) for regions in layout.region_counts[known:]]
     inner, leaf = layout.stack([*found, *unknown])

@@ -24,13 +24,15 @@ import numpy.typing as npt
 
 from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Tree
-from tallytree.postprocess.leaf_fits import Fits, Leaves, add_fits, fit_leaves, write_fits
-from tallytree.postprocess.leaf_responses import find_responses
+from tallytree.postprocess.leaf_fits import Fits, fit_part, write_fits
+from tallytree.postprocess.leaf_parts import Leaves, Part, Steps, cut_nodes, sum_slack, sum_targets
+from tallytree.postprocess.leaf_responses import Responses
 from tallytree.postprocess.newton_system import System, add_along_paths, add_from_below, solve_system
 from tallytree.postprocess.solution import Accuracy
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
 
 GAP = 5e-7
 """The relative duality gap to stop at."""
@@ -52,8 +54,8 @@ class JointProblem:
     tree: Tree
     inner: Ints
     """c~ of the inner regions: inner nodes x sizes."""
-    leaf: Ints
-    """c~ of the leaves: leaves x sizes."""
+    targets: list[Steps]
+    """c~ of the leaves, for each part of the tree (``cut_nodes``)."""
     weights: Floats
     """Per level of the tree."""
     inner_totals: Floats
@@ -62,7 +64,7 @@ class JointProblem:
     """The same for the leaves."""
 
     @property
-    def settled(self) -> npt.NDArray[np.bool_]:
+    def settled(self) -> Flags:
         """Inner nodes whose total follows from totals that are known below them."""
         below = np.ones(len(self.inner), dtype=np.bool_)
         unknown = ~np.isfinite(self.inner_totals)
@@ -74,10 +76,22 @@ class JointProblem:
     def _leaf_parents(self) -> Ints:
         return np.repeat(np.arange(len(self.inner)), np.diff(self.tree.family))
 
+    @property
+    def leaf_ease(self) -> Floats:
+        """Per inner node: 1 / weight of its leaf children."""
+        return 1.0 / np.append(self.weights, self.weights[-1])[self.tree.level + 1]
+
     def make_leaves(self) -> Leaves:
         """The leaves' part."""
-        parents = self._leaf_parents
-        return Leaves(self.leaf, parents, 1.0 / self.weights[self.tree.level[parents] + 1], self.leaf_totals)
+        sizes = self.inner.shape[1]
+        parents, ease, family = self._leaf_parents, self.leaf_ease, self.tree.family
+        parts = []
+        for (first, stop), targets in zip(cut_nodes(self.tree, sizes), self.targets, strict=True):
+            rows = slice(family[first], family[stop])
+            parts.append(
+                Part(first, stop, targets, parents[rows], ease[parents[rows]], self.leaf_totals[rows])
+            )
+        return Leaves(parts, sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,46 +100,52 @@ class Relaxed:
 
     inner: Floats
     """What the multipliers say an inner node's cumulative counts should be: near the leaves' sums."""
-    leaf: Floats
+    prices: Floats
+    """What a group costs below each inner node: the leaves are the fits at these prices."""
+    leaves: Leaves
     accuracy: Accuracy
     effort: dict[str, int]
+
+    @property
+    def leaf(self) -> Floats:
+        """The leaves' cumulative counts, leaves x sizes."""
+        return np.concatenate([write_fits(part, self.prices) for part in self.leaves.parts])
 
 
 def relax_joint_model(problem: JointProblem) -> Relaxed:
     """Solve the relaxed model."""
-    with RowPool(len(problem.leaf)) as pool:
-        search = _Search(problem, pool)
-        least = float(1.0 / search.leaves.ease.max())
-        heaviest = float(problem.weights[problem.tree.level].max())
-        cap = least
-        while cap < heaviest:
-            search.weigh(cap)
-            search.run(STAGE_GAP)
-            cap *= STAGE
-        search.weigh(heaviest)
-        search.run(GAP)
-        return search.finish()
+    search = _Search(problem)
+    least = float(problem.weights[problem.tree.level + 1][search.has_leaves].min())
+    heaviest = float(problem.weights[problem.tree.level].max())
+    cap = least
+    while cap < heaviest:
+        search.weigh(cap)
+        search.run(STAGE_GAP)
+        cap *= STAGE
+    search.weigh(heaviest)
+    search.run(GAP)
+    return search.finish()
 
 
 class _Search:
     """The state of the search: multipliers, the leaves' fits at their prices, and what is off."""
 
-    def __init__(self, problem: JointProblem, pool: RowPool) -> None:
-        self.problem, self.pool = problem, pool
+    def __init__(self, problem: JointProblem) -> None:
+        self.problem = problem
         self.leaves = problem.make_leaves()
-        self.fits = Fits.empty(self.leaves)
+        self.has_leaves = np.diff(problem.tree.family) > 0
+        self.leaf_ease = problem.leaf_ease[self.has_leaves]
+        self.fits: list[Fits] = []
         self.settled = problem.settled
         self.fixed = np.isfinite(problem.inner_totals)
-        self.noisy = problem.inner.astype(np.float64)
         self.effort = {"newton_steps": 0, "fits": 0, "inner_steps": 0}
-        self.multipliers = np.zeros_like(self.noisy)
+        self.multipliers = np.empty((0, 0))
+        self.deficit = np.empty(problem.inner.shape)
         self.started = False
 
     def weigh(self, cap: float) -> None:
         """Set the inner nodes' weights, none above ``cap``, and evaluate; at first, start."""
         self.weights = np.minimum(self.problem.weights, cap)[self.problem.tree.level]
-        self.ease = np.repeat(1.0 / self.weights[:, None], self.noisy.shape[1], axis=1)
-        self.ease[self.fixed, -1] = 0.0
         if not self.started:
             self.multipliers = self._start()
             self.started = True
@@ -133,53 +153,58 @@ class _Search:
 
     def _start(self) -> Floats:
         """The multipliers of the same model without the order along sizes: least squares on a tree."""
-        parent, totals = self.problem.tree.parent, self.problem.inner_totals
-        return _fit_tree(parent, self.noisy, self.ease, totals, self.leaves)
+        problem, sizes = self.problem, self.leaves.sizes
+        sums = self.leaves.sum_parts(lambda _, part: sum_targets(part, sizes), sizes)
+        slack = self.leaves.sum_parts(lambda _, part: sum_slack(part), 2)
+        found = np.empty(sums.shape)
+        with RowPool(sizes) as pool:
+            pool.run(
+                lambda some: _fit_tree(
+                    problem.tree.parent, problem.inner, 1.0 / self.weights, problem.inner_totals, sums, slack,
+                    found, some.start, some.stop,
+                )
+            )  # fmt: skip
+        return found
 
-    def _evaluate(self, multipliers: Floats) -> tuple[float, Floats]:
-        """The dual value, and how far the leaves' sums are from what the multipliers say."""
+    def _evaluate(self, multipliers: Floats) -> tuple[float, float]:
+        """The dual value, and the gap; ``deficit`` becomes how far leaves are from what multipliers say."""
         self.effort["fits"] += 1
-        prices, sums = np.empty_like(multipliers), np.empty_like(multipliers)
-        add_along_paths(self.problem.tree.parent, multipliers, prices)
-        fit_leaves(self.leaves, prices, self.fits, self.pool)
-        add_fits(self.leaves, self.fits, sums)
+        prices = add_along_paths(self.problem.tree.parent, multipliers)
+        sums = np.empty(prices.shape)
+
+        def fit(_: int, part: Part) -> Fits:
+            return fit_part(part, prices, sums[part.first : part.stop])
+
+        self.fits = self.leaves.map(fit)
         add_from_below(self.problem.tree.parent, sums)
-        wanted = self._wanted(multipliers)
-        deficit = wanted - sums
-        deficit[self.settled, -1] = 0.0
-        own = (self.weights[:, None] * (wanted - self.noisy) ** 2).sum()
-        value = float(self.fits.squares.sum() + own - 2.0 * (multipliers * deficit).sum())
-        return value, deficit
+        return _compare(
+            self.problem.inner, multipliers, self.weights, self.problem.inner_totals, self.settled, sums,
+            self.deficit, sum(found.squares for found in self.fits),
+        )  # fmt: skip
 
     def _wanted(self, multipliers: Floats) -> Floats:
-        wanted = self.noisy + self.ease * multipliers
+        wanted = multipliers / self.weights[:, None]
+        wanted += self.problem.inner
         wanted[self.fixed, -1] = self.problem.inner_totals[self.fixed]
         return wanted
-
-    def _gap(self) -> float:
-        free = self.deficit.copy()
-        free[self.fixed, -1] = 0.0
-        priced = 2.0 * np.abs(self.multipliers[self.fixed, -1] * self.deficit[self.fixed, -1]).sum()
-        return float((self.weights[:, None] * free**2).sum() + priced)
 
     def run(self, goal: float) -> None:
         """Newton steps until the relative gap is at most ``goal``, or nothing more is gained."""
         damping = 0.0
-        change = np.empty_like(self.noisy)
         for _ in range(MOST_STEPS):
-            gap = self._gap() / max(self.value, 1.0)
+            gap = self.gap / max(self.value, 1.0)
             if gap <= goal:
                 return
-            ease = 1.0 / self.weights + damping * self.leaves.ease.max()
+            ease = 1.0 / self.weights + damping * self.leaf_ease.max()
             self.effort["newton_steps"] += 1
-            self.effort["inner_steps"] += solve_system(
-                System(self.problem.tree.parent, ease, self.fixed, self.settled),
-                find_responses(self.leaves, self.fits),
+            change, steps = solve_system(
+                System(self.problem.tree, ease, self.fixed, self.settled),
+                Responses.of(self.leaves, self.fits),
                 -self.deficit,
                 min(0.1, gap**0.25),
                 MOST_INNER_STEPS,
-                change,
             )
+            self.effort["inner_steps"] += steps
             agreement = self._step(change)
             if agreement is None:
                 return
@@ -193,12 +218,12 @@ class _Search:
 
         The model says -deficit @ change for the whole of it, by how conjugate gradients end.
         """
-        promised = -float((self.deficit * change).sum())
+        promised = -float(np.vdot(self.deficit, change))
         if not promised > 0.0:
             return None
-        start, value, gap, length = self.multipliers, self.value, self._gap(), 1.0
+        start, value, gap, length = self.multipliers, self.value, self.gap, 1.0
         # At the end a gain is lost among rounding errors, and half the gap is reason enough.
-        while self._go(start + length * change) < value + 1e-4 * length * promised and self._gap() > gap / 2:
+        while self._go(start + length * change) < value + 1e-4 * length * promised and self.gap > gap / 2:
             length /= 2.0
             if length < 1e-6:
                 self._go(start)
@@ -214,57 +239,94 @@ class _Search:
     def _go(self, multipliers: Floats) -> float:
         """Move there; the dual value."""
         self.multipliers = multipliers
-        self.value, self.deficit = self._evaluate(multipliers)
+        self.value, self.gap = self._evaluate(multipliers)
         return self.value
 
     def finish(self) -> Relaxed:
         """The point that was reached, with how good it is."""
-        leaf = np.empty(self.leaves.noisy.shape)
-        write_fits(self.fits, leaf)
+        parent = self.problem.tree.parent
+        missing = self.deficit[self.fixed, -1]
         pull = self.weights[:, None] * self.deficit
         pull[self.fixed, -1] = 0.0
-        add_along_paths(self.problem.tree.parent, pull.copy(), pull)
-        missing = self.deficit[self.fixed, -1]
+        pull = np.abs(add_along_paths(parent, pull)).max(axis=1)[self.has_leaves]
         accuracy = Accuracy(
-            gap=self._gap() / max(self.value, 1.0),
+            gap=self.gap / max(self.value, 1.0),
             primal_residual=float(np.abs(missing).max(initial=0.0)),
-            dual_residual=float((np.abs(pull).max(axis=1)[self.leaves.parent] * self.leaves.ease).max()),
+            dual_residual=float((pull * self.leaf_ease).max()),
             bound=self.value,
         )
-        return Relaxed(self._wanted(self.multipliers), leaf, accuracy, self.effort)
+        wanted, prices = self._wanted(self.multipliers), add_along_paths(parent, self.multipliers)
+        return Relaxed(wanted, prices, self.leaves, accuracy, self.effort)
 
 
 @kernel
-def _fit_tree(parent: Ints, noisy: Floats, ease: Floats, totals: Floats, leaves: Leaves) -> Floats:
+def _compare(
+    noisy: Ints,
+    multipliers: Floats,
+    weights: Floats,
+    totals: Floats,
+    settled: Flags,
+    sums: Floats,
+    deficit: Floats,
+    squares: float,
+) -> tuple[float, float]:
+    """Fill ``deficit``: what the multipliers say less the leaves' sums. The dual value and the gap."""
+    nodes, sizes = noisy.shape
+    value, gap = squares, 0.0
+    for v in range(nodes):
+        own, priced, off = 0.0, 0.0, 0.0
+        for i in range(sizes):
+            fixed = i == sizes - 1 and totals[v] < np.inf
+            wanted = totals[v] if fixed else noisy[v, i] + multipliers[v, i] / weights[v]
+            missing = 0.0 if i == sizes - 1 and settled[v] else wanted - sums[v, i]
+            deficit[v, i] = missing
+            own += (wanted - noisy[v, i]) ** 2
+            priced += multipliers[v, i] * missing
+            if fixed:
+                gap += 2.0 * abs(multipliers[v, i] * missing)
+            else:
+                off += missing**2
+        value += weights[v] * own - 2.0 * priced
+        gap += weights[v] * off
+    return value, gap
+
+
+@kernel
+def _fit_tree(
+    parent: Ints,
+    noisy: Ints,
+    ease: Floats,
+    totals: Floats,
+    sums: Floats,
+    slacks: Floats,
+    multipliers: Floats,
+    start: int,
+    stop: int,
+) -> None:
     """Multipliers of the least-squares fit on the tree, size by size: two passes.
 
     Upwards, a node's own answer (variance: ease) and its children's sum (variance: slack) give its estimate
     by inverse variances. Downwards, what a node differs from its children's sum is shared by their
-    variances: that is their price.
+    variances: that is their price. ``sums`` and ``slacks`` are those of the leaf children.
     """
     nodes, sizes = noisy.shape
-    below, slack = np.zeros((nodes, sizes)), np.zeros((nodes, sizes))
-    for r in range(len(leaves.parent)):
-        p, known = leaves.parent[r], leaves.cap[r] < np.inf
-        for i in range(sizes):
-            exact = known and i == sizes - 1
-            below[p, i] += leaves.cap[r] if exact else leaves.noisy[r, i]
-            slack[p, i] += 0.0 if exact else leaves.ease[r]
-    estimate, variance = np.empty((nodes, sizes)), np.empty((nodes, sizes))
-    for v in range(nodes - 1, -1, -1):
-        for i in range(sizes):
-            own = totals[v] if i == sizes - 1 and totals[v] < np.inf else noisy[v, i]
-            both = ease[v, i] + slack[v, i]
-            estimate[v, i] = (own * slack[v, i] + below[v, i] * ease[v, i]) / both if both > 0.0 else own
-            variance[v, i] = ease[v, i] * slack[v, i] / both if both > 0.0 else 0.0
+    below, slack = np.empty(nodes), np.empty(nodes)
+    estimate, variance, prices = np.empty(nodes), np.empty(nodes), np.empty(nodes)
+    for i in range(start, stop):
+        last = i == sizes - 1
+        for v in range(nodes):
+            below[v], slack[v] = sums[v, i], slacks[v, 1 if last else 0]
+        for v in range(nodes - 1, -1, -1):
+            fixed = last and totals[v] < np.inf
+            own, free = (totals[v], 0.0) if fixed else (np.float64(noisy[v, i]), ease[v])
+            both = free + slack[v]
+            estimate[v] = (own * slack[v] + below[v] * free) / both if both > 0.0 else own
+            variance[v] = free * slack[v] / both if both > 0.0 else 0.0
             if v > 0:
-                below[parent[v], i] += estimate[v, i]
-                slack[parent[v], i] += variance[v, i]
-    prices, multipliers = np.empty((nodes, sizes)), np.empty((nodes, sizes))
-    for v in range(nodes):
-        for i in range(sizes):
-            above = prices[parent[v], i] if v > 0 else 0.0
-            value = estimate[v, i] - above * variance[v, i]
-            prices[v, i] = (below[v, i] - value) / slack[v, i] if slack[v, i] > 0.0 else above
-            multipliers[v, i] = prices[v, i] - above
-    return multipliers
+                below[parent[v]] += estimate[v]
+                slack[parent[v]] += variance[v]
+        for v in range(nodes):
+            above = prices[parent[v]] if v > 0 else 0.0
+            value = estimate[v] - above * variance[v]
+            prices[v] = (below[v] - value) / slack[v] if slack[v] > 0.0 else above
+            multipliers[v, i] = prices[v] - above

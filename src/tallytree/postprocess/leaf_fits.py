@@ -1,8 +1,8 @@
-"""The leaves' side of the joint model: each leaf's non-decreasing fit to its answers, at given prices.
+"""Each leaf's non-negative, non-decreasing fit to its answers, at given prices.
 
-A fit is kept as its *blocks*, the runs of sizes with one value. Most leaves have few, so what is done with
-fits (adding them up, or asking how they follow prices: ``leaf_responses``) takes time in the number of
-blocks, not of sizes.
+Of a fit its *blocks* are kept, the runs of sizes with one value, as far as they can move with the prices.
+Most leaves have few, so what is done with them (``leaf_responses``) takes time and room in the number of
+blocks, not of sizes; the values are found anew where they are needed.
 """
 
 from __future__ import annotations
@@ -12,126 +12,109 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.postprocess.kernels import kernel
+from tallytree.postprocess.leaf_parts import Part, Places
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-ROUNDING = 1e-15
-"""The relative error of a float that is taken for none."""
-
-
-class Leaves(NamedTuple):
-    """What is known of the leaves: a row for each, those with one parent together."""
-
-    noisy: Ints
-    """Leaves x sizes."""
-    parent: Ints
-    """The inner node above each leaf."""
-    ease: Floats
-    """1 / weight: how far a leaf moves for a price of one."""
-    cap: Floats
-    """The leaf's number of groups where it is known, else infinity."""
-
-
 class Fits(NamedTuple):
-    """The leaves' fits, as blocks."""
+    """The fits of a part's leaves."""
 
-    ends: npt.NDArray[np.int32]
-    """Leaves x sizes: where each block ends; only the first ones of a row are in use."""
+    start: Places
+    """Per leaf: the size at which its first block begins that is above zero, and so moves with the prices."""
+    first: Places
+    """Leaves + 1 offsets: the blocks of leaf r that can move are ``first[r] : first[r + 1]``."""
+    ends: Places
+    """Per block: where it ends."""
+    squares: float
+    """The sum of (fit - target)^2 / ease over all leaves and sizes."""
+
+
+class Scratch(NamedTuple):
+    """Room to fit one leaf."""
+
+    target: Floats
+    wanted: Floats
+    totals: Floats
     heights: Floats
-    """Leaves x sizes: the value of each block."""
-    blocks: Ints
-    """How many blocks a leaf has."""
-    first: Ints
-    """The first block that is above zero, and so moves with the prices."""
-    stop: Ints
-    """One past the last block that is below the cap."""
-    squares: Floats
-    """Per leaf: the sum of (fit - noisy)^2 / ease."""
-
-    @classmethod
-    def empty(cls, leaves: Leaves) -> Fits:
-        """Room for the fits of ``leaves``."""
-        rows, sizes = leaves.noisy.shape
-        blocks, first, stop = np.zeros((3, rows), dtype=np.int64)
-        ends = np.empty((rows, sizes), dtype=np.int32)
-        return cls(ends, np.empty((rows, sizes)), blocks, first, stop, np.empty(rows))
-
-
-def fit_leaves(leaves: Leaves, prices: Floats, fits: Fits, pool: RowPool) -> None:
-    """For each leaf, the x nearest to noisy - ease * price among 0 <= x_1 <= x_2 <= ... <= cap.
-
-    ``prices`` are inner nodes x sizes: what a group costs below each node.
-    """
-    pool.run(lambda rows: _fit_rows(leaves, prices, fits, rows.start, rows.stop))
+    ends: Places
 
 
 @kernel
-def _fit_rows(leaves: Leaves, prices: Floats, fits: Fits, start: int, stop: int) -> None:
-    sizes = leaves.noisy.shape[1]
-    wanted = np.empty(sizes)
-    totals = np.empty(sizes)
-    for r in range(start, stop):
-        price, ease, cap = prices[leaves.parent[r]], leaves.ease[r], leaves.cap[r]
-        noisy, ends, heights = leaves.noisy[r], fits.ends[r], fits.heights[r]
-        capped = cap < np.inf
-        open_sizes = sizes - 1 if capped else sizes
-        for i in range(open_sizes):
-            wanted[i] = noisy[i] - ease * price[i]
-        blocks = max(0, fits.blocks[r] - capped)
-        if not _still_fits(wanted, ends[:blocks], heights):
-            blocks = pool_adjacent(wanted[:open_sizes], totals, ends, heights)
-        first, last = 0, blocks
-        if capped:  # the last cumulative count is the number of groups, whatever was measured
-            while last > 0 and heights[last - 1] >= cap:
-                last -= 1
-                heights[last] = cap
-            ends[blocks], heights[blocks] = sizes, cap
-            blocks += 1
-        while first < last and heights[first] <= 0.0:
-            heights[first] = 0.0
-            first += 1
-        fits.blocks[r], fits.first[r], fits.stop[r] = blocks, first, last
-        begin, squares = 0, 0.0
+def make_scratch(sizes: int) -> Scratch:
+    """Room for so many sizes."""
+    return Scratch(
+        np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes, dtype=np.int32)
+    )
+
+
+@kernel
+def fit_part(part: Part, prices: Floats, sums: Floats) -> Fits:
+    """For each leaf, the x nearest to target - ease * price among 0 <= x_1 <= x_2 <= ... <= cap.
+
+    ``prices`` are inner nodes x sizes: what a group costs below each node. ``sums``, for the part's nodes
+    alone, becomes the fits of each node's leaf children, added up.
+    """
+    leaves, sizes = len(part.parent), prices.shape[1]
+    scratch = make_scratch(sizes)
+    start, offsets = np.zeros(leaves, dtype=np.int32), np.zeros(leaves + 1, dtype=np.int32)
+    movable = np.empty(leaves * sizes, dtype=np.int32)
+    sums[:] = 0.0
+    used, squares = 0, 0.0
+    for r in range(leaves):
+        blocks, first, stop = fit_leaf(part, r, prices[part.parent[r]], scratch)
+        if first > 0:
+            start[r] = scratch.ends[first - 1]
+        for b in range(first, stop):
+            movable[used] = scratch.ends[b]
+            used += 1
+        offsets[r + 1] = used
+        row = sums[part.parent[r] - part.first]
+        begin, before, off = 0, 0.0, 0.0
         for b in range(blocks):
-            height = heights[b]
-            for i in range(begin, ends[b]):
-                squares += (height - noisy[i]) ** 2
-            begin = ends[b]
-        fits.squares[r] = squares / ease
+            height = scratch.heights[b]
+            row[begin] += height - before
+            for i in range(begin, scratch.ends[b]):
+                off += (height - scratch.target[i]) ** 2
+            begin, before = scratch.ends[b], height
+        squares += off / part.ease[r]
+    accumulate(sums)
+    return Fits(start, offsets, movable[:used].copy(), squares)
 
 
 @kernel
-def _still_fits(wanted: Floats, ends: npt.NDArray[np.int32], heights: Floats) -> bool:
-    """Whether the blocks of the fit before are still those of the fit: it saves pooling them anew.
-
-    They are if their means go up, and the first so many of a block have no mean below that of all of it.
-    Then ``heights`` are the means.
-    """
-    begin, before = 0, -np.inf
-    for b in range(len(ends)):
-        end = ends[b]
-        total = 0.0
-        for i in range(begin, end):
-            total += wanted[i] - wanted[begin]
-        mean = wanted[begin] + total / (end - begin)
-        if mean <= before:
-            return False
-        excess, least = 0.0, 0.0
-        for i in range(begin, end):
-            excess += wanted[i] - mean
-            least = min(least, excess)
-        if least < -ROUNDING * (end - begin) * (1.0 + abs(mean)):
-            return False
-        heights[b] = mean
-        begin, before = end, mean
-    return len(ends) > 0
+def fit_leaf(part: Part, r: int, price: Floats, scratch: Scratch) -> tuple[int, int, int]:
+    """Fill ``scratch`` with the fit of leaf r: how many blocks; the first above zero; one past the last
+    below the cap."""
+    sizes = len(price)
+    target, wanted, ends, heights = scratch.target, scratch.wanted, scratch.ends, scratch.heights
+    ease, cap = part.ease[r], part.cap[r]
+    begin = 0
+    for b in range(part.targets.first[r], part.targets.first[r + 1]):
+        height = np.float64(part.targets.heights[b])
+        for i in range(begin, part.targets.ends[b]):
+            target[i] = height
+            wanted[i] = height - ease * price[i]
+        begin = part.targets.ends[b]
+    capped = cap < np.inf
+    blocks = pool_adjacent(wanted[: sizes - 1] if capped else wanted, scratch.totals, ends, heights)
+    first, stop = 0, blocks
+    if capped:  # the last cumulative count is the number of groups, whatever was measured
+        while stop > 0 and heights[stop - 1] >= cap:
+            stop -= 1
+            heights[stop] = cap
+        ends[blocks], heights[blocks] = sizes, cap
+        blocks += 1
+    while first < stop and heights[first] <= 0.0:
+        heights[first] = 0.0
+        first += 1
+    return blocks, first, stop
 
 
 @kernel
-def pool_adjacent(wanted: Floats, totals: Floats, ends: npt.NDArray[np.int32], heights: Floats) -> int:
+def pool_adjacent(wanted: Floats, totals: Floats, ends: Places, heights: Floats) -> int:
     """The isotonic fit to ``wanted`` by pooling adjacent violators: the number of its blocks.
 
     ``totals`` is scratch. Afterwards the first ``ends`` and ``heights`` are the blocks'.
@@ -151,16 +134,17 @@ def pool_adjacent(wanted: Floats, totals: Floats, ends: npt.NDArray[np.int32], h
 
 
 @kernel
-def add_fits(leaves: Leaves, fits: Fits, sums: Floats) -> None:
-    """``sums`` (inner nodes x sizes): the fits of each node's own leaf children, added up."""
-    sums[:] = 0.0
-    for r in range(len(fits.blocks)):
-        row = sums[leaves.parent[r]]
-        begin, before = 0, 0.0
-        for b in range(fits.blocks[r]):
-            row[begin] += fits.heights[r, b] - before
-            begin, before = fits.ends[r, b], fits.heights[r, b]
-    accumulate(sums)
+def write_fits(part: Part, prices: Floats) -> Floats:
+    """The fits as they are, leaves x sizes."""
+    sizes = prices.shape[1]
+    values, scratch = np.empty((len(part.parent), sizes)), make_scratch(sizes)
+    for r in range(len(part.parent)):
+        blocks, _, _ = fit_leaf(part, r, prices[part.parent[r]], scratch)
+        begin = 0
+        for b in range(blocks):
+            values[r, begin : scratch.ends[b]] = scratch.heights[b]
+            begin = scratch.ends[b]
+    return values
 
 
 @kernel
@@ -169,13 +153,3 @@ def accumulate(rows: Floats) -> None:
     for v in range(rows.shape[0]):
         for i in range(1, rows.shape[1]):
             rows[v, i] += rows[v, i - 1]
-
-
-@kernel
-def write_fits(fits: Fits, values: Floats) -> None:
-    """The fits as they are, leaves x sizes."""
-    for r in range(len(fits.blocks)):
-        begin = 0
-        for b in range(fits.blocks[r]):
-            values[r, begin : fits.ends[r, b]] = fits.heights[r, b]
-            begin = fits.ends[r, b]

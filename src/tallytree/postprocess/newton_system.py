@@ -3,33 +3,35 @@
 The unknowns are changes d of the multipliers, inner nodes x sizes. A change raises the prices of all leaves
 below; the leaves give way (``leaf_responses``), and each node's own fit by ``ease`` * d. Within a span the
 leaves feel only the mean of d: so the system is solved for one value per span, and the rest of d is a matter
-of the node alone. The preconditioner replaces each leaf's derivative by its diagonal: then the spans no
-longer depend on each other, and each is solved exactly by elimination along the tree.
+of the node alone.
+
+The preconditioner looks at groups of spans, few and exactly (``grouped_system``); and within the groups at
+wavelets, each by itself (``wavelets``): without what they have to do with each other, each is solved exactly
+by elimination along the tree, and so is the small system of the groups.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
-from tallytree.postprocess.leaf_responses import Responses, add_diagonals, add_responses
+from tallytree.postprocess.grouped_system import GroupedSystem, choose_groups
+from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.postprocess.layout import Tree
+from tallytree.postprocess.leaf_responses import Responses
+from tallytree.postprocess.wavelets import list_wavelets, transform, transform_back
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-STIFF = 1e-12
-"""A response below this is none: a fixed value then gets its node's ease, so that it can move at all."""
-
 
 class System(NamedTuple):
     """(ease + the leaves' response) d = right."""
 
-    parent: Ints
-    """Per inner node: its parent (the root's is -1), which stands before it."""
+    tree: Tree
     ease: Floats
     """Per inner node: 1 / weight."""
     fixed: Flags
@@ -38,164 +40,206 @@ class System(NamedTuple):
     """Nodes whose last value follows from those below: no unknown there."""
 
 
-@kernel
 def solve_system(
-    system: System, responses: Responses, right: Floats, accuracy: float, most: int, change: Floats
-) -> int:
-    """Fill ``change`` with d, to a residual of ``accuracy`` in the preconditioner's norm.
-
-    Returns how many steps it took.
-    """
+    system: System, responses: Responses, right: Floats, accuracy: float, most: int
+) -> tuple[Floats, int]:
+    """d, to a residual of ``accuracy`` in the preconditioner's norm; and how many steps it took."""
     start, length = responses.span_start, responses.span_length
-    means = _average(right, start, length)
-    ease = np.empty_like(means)
-    for v in range(len(means)):
-        ease[v] = system.ease[v]
-        if system.fixed[v]:
-            ease[v, -1] = 0.0
-    coarse = np.zeros_like(means)
-    steps = _solve_spans(system, responses, ease, means, accuracy, most, coarse)
-    for v in range(len(means)):
+    with RowPool(len(length)) as pool:
+        if len(length) == right.shape[1]:
+            return _Search(system, responses, pool).run(right, accuracy, most)
+        means = np.empty((len(right), len(length)))
+        pool.run(lambda some: _average(right, start, length, means, some.start, some.stop))
+        coarse, steps = _Search(system, responses, pool).run(means, accuracy, most)
+    change = np.empty_like(right)
+    _spread(coarse, right, means, start, length, system.ease, change)
+    return change, steps
+
+
+class _Search:
+    """Conjugate gradients, in the inner product that counts every span by its length.
+
+    What is done along the tree is done for each span by itself: the processors share the spans.
+    """
+
+    def __init__(self, system: System, responses: Responses, pool: RowPool) -> None:
+        self.system, self.responses, self.pool = system, responses, pool
+        self.length = responses.span_length
+        self.last = np.where(system.fixed, 0.0, system.ease)
+        groups = choose_groups(len(self.length))
+        self.grouped = GroupedSystem(system.tree, responses, system.ease, self.last, system.settled, groups)
+        self.wavelets = list_wavelets(np.append(responses.span_start, responses.leaves.sizes), groups)
+        self.below = responses.add_wavelets(self.wavelets)
+        self.inverse = np.empty_like(self.below)
+        self._share(_eliminate, self.below, self.inverse)
+        self.path = np.empty_like(self.below)
+        self.coefficients = np.empty_like(self.below)
+        self.dots = np.empty(len(self.length))
+
+    def run(self, right: Floats, accuracy: float, most: int) -> tuple[Floats, int]:
+        """The solution, and how many steps it took."""
+        residual, solved, better = right.copy(), np.zeros_like(right), np.empty_like(right)
+        self._precondition(residual, better)
+        direction = better.copy()
+        size = self._dot(residual, better)
+        goal = accuracy**2 * size
+        for step in range(most):
+            product = self._apply(direction)
+            curvature = self._dot(direction, product)
+            if not curvature > 0.0:
+                return solved, step
+            self._move(solved, residual, direction, product, size / curvature)
+            self._precondition(residual, better)
+            before, size = size, self._dot(residual, better)
+            if size <= goal:
+                return solved, step + 1
+            self._turn(direction, better, size / before)
+        return solved, most
+
+    def _apply(self, d: Floats) -> Floats:
+        """(ease + the leaves' response) d."""
+        self.pool.run(
+            lambda some: _add_along_paths(self.system.tree.parent, d, self.path, some.start, some.stop)
+        )
+        product = self.responses.add(self.path)
+        self._share(_finish_product, self.last, d, product)
+        return product
+
+    def _precondition(self, right: Floats, solved: Floats) -> None:
+        with RowPool(len(right)) as pool:
+            pool.run(lambda some: transform(self.wavelets, right[some], self.coefficients[some]))
+            self._share(_precondition, self.below, self.inverse, self.coefficients, self.path)
+            pool.run(lambda some: transform_back(self.wavelets, self.coefficients[some], solved[some]))
+        self.grouped.add_solution(right, solved)
+
+    def _dot(self, a: Floats, b: Floats) -> float:
+        self.pool.run(lambda some: _dot_spans(a, b, self.dots, some.start, some.stop))
+        return float((self.length * self.dots).sum())
+
+    def _move(self, solved: Floats, residual: Floats, direction: Floats, product: Floats, far: float) -> None:
+        self.pool.run(lambda some: _move(solved, residual, direction, product, far, some.start, some.stop))
+
+    def _turn(self, direction: Floats, better: Floats, share: float) -> None:
+        self.pool.run(lambda some: _turn(direction, better, share, some.start, some.stop))
+
+    def _share(self, work: Any, *arrays: Floats) -> None:
+        self.pool.run(lambda some: work(self.system, *arrays, some.start, some.stop))
+
+
+@kernel
+def _average(rows: Floats, start: Ints, length: Ints, means: Floats, some: int, stop: int) -> None:
+    for v in range(len(rows)):
+        for j in range(some, stop):
+            total = 0.0
+            for i in range(start[j], start[j] + length[j]):
+                total += rows[v, i]
+            means[v, j] = total / length[j]
+
+
+@kernel
+def _spread(
+    coarse: Floats, right: Floats, means: Floats, start: Ints, length: Ints, ease: Floats, change: Floats
+) -> None:
+    """The change of each size: that of its span, and what is a matter of the node alone."""
+    for v in range(len(coarse)):
         for j in range(len(length)):
             for i in range(start[j], start[j] + length[j]):
                 change[v, i] = coarse[v, j]
                 if length[j] > 1:
-                    change[v, i] += (right[v, i] - means[v, j]) / system.ease[v]
-    return steps
+                    change[v, i] += (right[v, i] - means[v, j]) / ease[v]
 
 
 @kernel
-def _average(rows: Floats, start: Ints, length: Ints) -> Floats:
-    means = np.zeros((len(rows), len(length)))
-    for v in range(len(rows)):
-        for j in range(len(length)):
-            for i in range(start[j], start[j] + length[j]):
-                means[v, j] += rows[v, i]
-            means[v, j] /= length[j]
-    return means
-
-
-@kernel
-def _solve_spans(
-    system: System,
-    responses: Responses,
-    ease: Floats,
-    right: Floats,
-    accuracy: float,
-    most: int,
-    solved: Floats,
-) -> int:
-    """Conjugate gradients, in the inner product that counts every span by its length."""
-    length_of = responses.span_length
-    below, inverse = np.empty_like(right), np.empty_like(right)
-    _eliminate(system, responses, ease, below, inverse)
-    residual, better, product = right.copy(), np.empty_like(right), np.empty_like(right)
-    path, running = np.empty_like(right), np.zeros((len(right), right.shape[1] + 1))
-    _precondition(system, ease, below, inverse, residual, path, better)
-    direction = better.copy()
-    size = _dot(residual, better, length_of)
-    goal = accuracy**2 * size
-    for step in range(most):
-        _apply(system, responses, ease, direction, path, running, product)
-        curvature = _dot(direction, product, length_of)
-        if not curvature > 0.0:
-            return step
-        length = size / curvature
-        for v in range(len(right)):
-            for j in range(right.shape[1]):
-                solved[v, j] += length * direction[v, j]
-                residual[v, j] -= length * product[v, j]
-        _precondition(system, ease, below, inverse, residual, path, better)
-        before, size = size, _dot(residual, better, length_of)
-        if size <= goal:
-            return step + 1
-        for v in range(len(right)):
-            for j in range(right.shape[1]):
-                direction[v, j] = better[v, j] + size / before * direction[v, j]
-    return most
-
-
-@kernel
-def _apply(
-    system: System,
-    responses: Responses,
-    ease: Floats,
-    d: Floats,
-    path: Floats,
-    running: Floats,
-    product: Floats,
-) -> None:
-    """``product`` = (ease + the leaves' response) d."""
-    add_along_paths(system.parent, d, path)
-    for v in range(len(d)):
-        for j in range(d.shape[1]):
-            running[v, j + 1] = running[v, j] + responses.span_length[j] * path[v, j]
-    add_responses(responses, running, product)
-    add_from_below(system.parent, product)
-    for v in range(len(d)):
-        for j in range(d.shape[1]):
-            product[v, j] += ease[v, j] * d[v, j]
-        if system.settled[v]:
-            product[v, -1] = 0.0
-
-
-@kernel
-def _eliminate(system: System, responses: Responses, ease: Floats, below: Floats, inverse: Floats) -> None:
+def _eliminate(system: System, below: Floats, inverse: Floats, start: int, stop: int) -> None:
     """The part of the elimination that does not depend on the right side.
 
     ``below`` is what the subtree of a node gives way when its price rises by one, its own multiplier
     held; the subtree of a child, its multiplier free, gives way by ease * below / (ease + below).
     """
-    add_diagonals(responses, below)
     for v in range(len(below) - 1, -1, -1):
-        p = system.parent[v]
-        for j in range(below.shape[1]):
-            response = below[v, j]
-            if system.settled[v] and j == below.shape[1] - 1:
-                inverse[v, j] = 0.0  # no unknown: what is below passes through
-            else:
-                if ease[v, j] + response < STIFF:
-                    ease[v, j] = system.ease[v]
-                inverse[v, j] = 1.0 / (ease[v, j] + response)
-                response *= ease[v, j] * inverse[v, j]
+        p, ease = system.tree.parent[v], system.ease[v]
+        for j in range(start, stop):
+            inverse[v, j] = 1.0 / (ease + below[v, j])
             if p >= 0:
-                below[p, j] += response
+                below[p, j] += below[v, j] * ease * inverse[v, j]
 
 
 @kernel
 def _precondition(
-    system: System,
-    ease: Floats,
-    below: Floats,
-    inverse: Floats,
-    right: Floats,
-    path: Floats,
-    solved: Floats,
+    system: System, below: Floats, inverse: Floats, right: Floats, path: Floats, start: int, stop: int
 ) -> None:
-    """``solved`` = d of the system in which every leaf's response is its diagonal."""
-    rest = path  # scratch: what the subtrees of the children give way by themselves
-    rest[:] = 0.0
+    """In place of ``right``, the d of the system in which every wavelet is by itself."""
+    solved, rest = right, path  # rest: what the subtrees of the children give way by themselves
+    rest[:, start:stop] = 0.0
     for v in range(len(right) - 1, -1, -1):
-        p = system.parent[v]
-        for j in range(right.shape[1]):
-            solved[v, j] = (right[v, j] - rest[v, j]) * inverse[v, j]
+        p, ease = system.tree.parent[v], system.ease[v]
+        for j in range(start, stop):
+            given = right[v, j]
+            solved[v, j] = (given - rest[v, j]) * inverse[v, j]
             if p >= 0:
-                passed = right[v, j] - ease[v, j] * solved[v, j]
-                rest[p, j] += passed if inverse[v, j] > 0.0 else rest[v, j]
-    path[0] = solved[0]
+                rest[p, j] += given - ease * solved[v, j]
+    path[0, start:stop] = solved[0, start:stop]
     for v in range(1, len(right)):
-        p = system.parent[v]
-        for j in range(right.shape[1]):
+        p = system.tree.parent[v]
+        for j in range(start, stop):
             solved[v, j] -= below[v, j] * path[p, j] * inverse[v, j]
             path[v, j] = path[p, j] + solved[v, j]
 
 
 @kernel
-def add_along_paths(parent: Ints, values: Floats, path: Floats) -> None:
-    """``path``: each node's values and those of all nodes above it, added up."""
-    path[:] = values
+def _finish_product(system: System, last: Floats, d: Floats, product: Floats, start: int, stop: int) -> None:
+    """The responses of leaves added up along the tree, and the nodes' own."""
+    spans = d.shape[1]
+    for v in range(len(d) - 1, -1, -1):
+        p = system.tree.parent[v]
+        for j in range(start, stop):
+            if p >= 0:
+                product[p, j] += product[v, j]
+            product[v, j] += (last[v] if j == spans - 1 else system.ease[v]) * d[v, j]
+            if j == spans - 1 and system.settled[v]:
+                product[v, j] = 0.0
+
+
+@kernel
+def _add_along_paths(parent: Ints, values: Floats, path: Floats, start: int, stop: int) -> None:
+    path[0, start:stop] = values[0, start:stop]
     for v in range(1, len(parent)):
-        path[v] += path[parent[v]]
+        p = parent[v]
+        for j in range(start, stop):
+            path[v, j] = values[v, j] + path[p, j]
+
+
+@kernel
+def _dot_spans(a: Floats, b: Floats, dots: Floats, start: int, stop: int) -> None:
+    dots[start:stop] = 0.0
+    for v in range(len(a)):
+        for j in range(start, stop):
+            dots[j] += a[v, j] * b[v, j]
+
+
+@kernel
+def _move(
+    solved: Floats, residual: Floats, direction: Floats, product: Floats, far: float, start: int, stop: int
+) -> None:
+    for v in range(len(solved)):
+        for j in range(start, stop):
+            solved[v, j] += far * direction[v, j]
+            residual[v, j] -= far * product[v, j]
+
+
+@kernel
+def _turn(direction: Floats, better: Floats, share: float, start: int, stop: int) -> None:
+    for v in range(len(direction)):
+        for j in range(start, stop):
+            direction[v, j] = better[v, j] + share * direction[v, j]
+
+
+def add_along_paths(parent: Ints, values: Floats) -> Floats:
+    """Each node's values and those of all nodes above it, added up."""
+    path = np.empty_like(values)
+    with RowPool(values.shape[1]) as pool:
+        pool.run(lambda some: _add_along_paths(parent, values, path, some.start, some.stop))
+    return path
 
 
 @kernel
@@ -203,14 +247,3 @@ def add_from_below(parent: Ints, sums: Floats) -> None:
     """To each node's values, add those of all inner nodes below it."""
     for v in range(len(parent) - 1, 0, -1):
         sums[parent[v]] += sums[v]
-
-
-@kernel
-def _dot(a: Floats, b: Floats, lengths: Ints) -> float:
-    total = 0.0
-    for v in range(len(a)):
-        row = 0.0
-        for j in range(a.shape[1]):
-            row += lengths[j] * a[v, j] * b[v, j]
-        total += row
-    return total

@@ -34,10 +34,11 @@ def weigh_levels(scales: Sequence[Fraction], *, most: int = MAX_WEIGHT_SUM) -> I
 
 def add_weighted_squares(counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints) -> int:
     """(H1) with level weights: the sum of w_level (n^ - n~)^2, in exact arithmetic."""
-    return sum(int(weight) * _sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True))
+    return sum(int(weight) * sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True))
 
 
-def _sum_squares(values: Ints) -> int:
+def sum_squares(values: Ints) -> int:
+    """The squares added up, exactly."""
     flat = values.reshape(-1)
     largest = max(int(flat.max(initial=0)), -int(flat.min(initial=0)))
     if largest**2 * flat.size < 2**63:

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.postprocess.kernels import RowPool, kernel
-from tallytree.postprocess.leaf_fits import pool_adjacent
+from tallytree.postprocess.leaf_fits import make_scratch, pool_adjacent
+from tallytree.postprocess.leaf_parts import Steps
 
 Ints = npt.NDArray[np.int64]
 
@@ -19,20 +20,42 @@ LONG = 20
 
 def smooth_rows(noisy: Ints, high: int) -> Ints:
     """For each row, whole numbers within [0, ``high``]: the mean or median of each stretch of the fit."""
-    smoothed = np.empty_like(noisy)
+    smoothed = np.empty(noisy.shape, dtype=np.int64)
     with RowPool(len(noisy)) as pool:
-        pool.run(lambda rows: _smooth(noisy[rows], high, smoothed[rows]))
+        pool.run(lambda rows: _write_rows(smooth_steps(noisy[rows], high), smoothed[rows]))
     return smoothed
 
 
 @kernel
-def _smooth(noisy: Ints, high: int, smoothed: Ints) -> None:
-    sizes = noisy.shape[1]
-    totals, heights, ends = np.empty(sizes), np.empty(sizes), np.empty(sizes, dtype=np.int32)
-    for r in range(len(noisy)):
+def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> Steps:
+    """The same as steps, which are few."""
+    rows, sizes = noisy.shape
+    scratch = make_scratch(sizes)
+    first = np.zeros(rows + 1, dtype=np.int32)
+    ends, heights = np.empty(rows * sizes, dtype=np.int32), np.empty(rows * sizes, dtype=np.int64)
+    used = 0
+    for r in range(rows):
+        for i in range(sizes):
+            scratch.wanted[i] = noisy[r, i]
         begin = 0
-        for b in range(pool_adjacent(noisy[r].astype(np.float64), totals, ends, heights)):
-            end = ends[b]
-            value = np.median(noisy[r, begin:end]) if end - begin >= LONG else heights[b]
-            smoothed[r, begin:end] = min(max(int(np.floor(value + 0.5)), 0), high)
+        for b in range(pool_adjacent(scratch.wanted, scratch.totals, scratch.ends, scratch.heights)):
+            end = scratch.ends[b]
+            value = np.median(noisy[r, begin:end]) if end - begin >= LONG else scratch.heights[b]
+            height = min(max(np.int64(np.floor(value + 0.5)), 0), high)
+            if used > first[r] and heights[used - 1] == height:
+                ends[used - 1] = end
+            else:
+                ends[used], heights[used] = end, height
+                used += 1
             begin = end
+        first[r + 1] = used
+    return Steps(first, ends[:used].copy(), heights[:used].copy())
+
+
+@kernel
+def _write_rows(steps: Steps, rows: Ints) -> None:
+    for r in range(len(rows)):
+        begin = 0
+        for b in range(steps.first[r], steps.first[r + 1]):
+            rows[r, begin : steps.ends[b]] = steps.heights[b]
+            begin = steps.ends[b]

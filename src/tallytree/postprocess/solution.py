@@ -1,5 +1,6 @@
 """What a mechanism's post-processing returns: counts with evidence."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +40,7 @@ class Accuracy:
 class Solution:
     """The counts n^ and how good they are by the mechanism's own measure."""
 
-    counts: list[Ints]
+    counts: Sequence[Ints]
     """Regions x sizes for each level, root first."""
     objective: int
     """The mechanism's objective at the counts, exactly."""

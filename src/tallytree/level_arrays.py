@@ -1,0 +1,108 @@
+"""Whole numbers for every region and size, level by level, where a level may be too large to hold as it is.
+
+A level of ten million regions and a hundred sizes takes nine gigabytes of 64-bit numbers. What is measured
+there mostly fits into 32 bits, and of what is counted most is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.sparse_rows import SparseRows
+
+Ints = npt.NDArray[np.int64]
+Stored: TypeAlias = "npt.NDArray[np.signedinteger] | SparseRows"
+
+LARGE = 2**27
+"""Regions x sizes of a level from which on it is stored in less room: a gigabyte of 64-bit numbers."""
+
+CHUNK_CELLS = 2**23
+"""Regions x sizes that are worked on at once where all of a level would be too many."""
+
+
+class LevelArrays(Sequence[Ints]):
+    """One array (regions x sizes) for each level, root first; an array is made when it is asked for.
+
+    To go through a large level, ask for it in chunks.
+    """
+
+    def __init__(self, stored: Sequence[Stored]) -> None:
+        self._stored = tuple(stored)
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    @overload
+    def __getitem__(self, level: int) -> Ints: ...
+    @overload
+    def __getitem__(self, level: slice) -> list[Ints]: ...
+    def __getitem__(self, level: int | slice) -> Ints | list[Ints]:
+        if isinstance(level, slice):
+            return [self[at] for at in range(*level.indices(len(self)))]
+        stored = self._stored[level]
+        return stored.dense() if isinstance(stored, SparseRows) else stored.astype(np.int64, copy=False)
+
+    def stored(self, level: int) -> Stored:
+        """A level as it is kept."""
+        return self._stored[level]
+
+    def __repr__(self) -> str:
+        return f"LevelArrays({', '.join(str(stored.shape) for stored in self._stored)})"
+
+
+def get_shape(arrays: Sequence[Ints], level: int) -> tuple[int, int]:
+    """Regions and sizes of a level."""
+    rows, columns = _get(arrays, level).shape
+    return rows, columns
+
+
+def get_rows(arrays: Sequence[Ints], level: int, start: int, stop: int) -> Ints:
+    """Some regions of a level, those from ``start`` to ``stop``."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        return stored.dense(start, stop)
+    return stored[start:stop].astype(np.int64, copy=False)
+
+
+def take_rows(arrays: Sequence[Ints], level: int, rows: Ints) -> npt.NDArray[np.signedinteger]:
+    """These regions of a level, in the type that they are kept in."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        return stored.take(rows).dense()
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
+        return stored[rows[0] : rows[-1] + 1]
+    return stored[rows]
+
+
+def get_column(arrays: Sequence[Ints], level: int, column: int) -> Ints:
+    """One size of all regions of a level."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        return np.concatenate([stored.dense(a, b)[:, column] for a, b in cut_rows(*stored.shape)])
+    return stored[:, column].astype(np.int64)
+
+
+def get_cells(arrays: Sequence[Ints], level: int, start: int, stop: int) -> tuple[Ints, Ints, Ints]:
+    """The cells of some regions that are not zero: regions, sizes, values; region by region."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        rows, columns, values = stored.cells(start, stop)
+        return rows, columns.astype(np.int64), values
+    part = stored[start:stop]
+    at, size = np.nonzero(part)
+    return (at + start).astype(np.int64), size.astype(np.int64), part[at, size].astype(np.int64)
+
+
+def cut_rows(rows: int, columns: int) -> Iterator[tuple[int, int]]:
+    """Where each chunk of so many rows starts and stops."""
+    step = max(1, CHUNK_CELLS // max(1, columns))
+    yield from pairwise([*range(0, rows, step), rows])
+
+
+def _get(arrays: Sequence[Ints], level: int) -> Stored:
+    return arrays.stored(level) if isinstance(arrays, LevelArrays) else arrays[level]

@@ -1,0 +1,89 @@
+"""Rows of whole numbers of which most are zero: only the others are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows x columns: row r has ``values`` in ``columns``, both from ``starts[r]`` to ``starts[r + 1]``.
+
+    Within a row the columns go up, and none comes twice.
+    """
+
+    starts: Ints
+    columns: Places
+    values: npt.NDArray[np.signedinteger]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.starts) - 1, self.width
+
+    @classmethod
+    def from_cells(cls, rows: Ints, columns: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
+        """The cells that are not zero, in any order, each once."""
+        rows, columns, values = (array[values != 0] for array in (rows, columns, values))
+        place = rows * shape[1] + columns
+        if not (place[1:] > place[:-1]).all():
+            order = np.argsort(place, kind="stable")
+            rows, columns, values = rows[order], columns[order], values[order]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+        return cls(starts, columns.astype(np.int32), _shrink(values), shape[1])
+
+    @classmethod
+    def from_parts(
+        cls, counts: Sequence[Ints], columns: Sequence[Places], values: Sequence[Ints], width: int
+    ) -> SparseRows:
+        """Rows one after the other: how many cells each has, and these."""
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        return cls(starts, np.concatenate(columns), _shrink(np.concatenate(values)), width)
+
+    def take(self, rows: Ints) -> SparseRows:
+        """These rows, in this order."""
+        counts = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        cells = np.repeat(self.starts[rows] - starts[:-1], counts) + np.arange(int(starts[-1]))
+        return SparseRows(starts, self.columns[cells], self.values[cells], self.width)
+
+    def dense(self, start: int = 0, stop: int | None = None) -> Ints:
+        """The rows from ``start`` to ``stop`` with all their zeros."""
+        stop = self.shape[0] if stop is None else stop
+        found = np.zeros((stop - start, self.width), dtype=np.int64)
+        rows, columns, values = self.cells(start, stop)
+        found[rows - start, columns] = values
+        return found
+
+    def cells(self, start: int, stop: int) -> tuple[Ints, Places, Ints]:
+        """The cells of these rows that are not zero: their rows, columns and values."""
+        rows = np.repeat(np.arange(start, stop), np.diff(self.starts[start : stop + 1]))
+        cells = slice(int(self.starts[start]), int(self.starts[stop]))
+        return rows, self.columns[cells], self.values[cells].astype(np.int64)
+
+    def sum_rows(self, parents: Ints, count: int) -> Ints:
+        """The rows of each parent added up: ``count`` x columns."""
+        sums = np.zeros(count * self.width, dtype=np.int64)
+        step = 2**22
+        for start in range(0, self.shape[0], step):
+            rows, columns, values = self.cells(start, min(start + step, self.shape[0]))
+            np.add.at(sums, parents[rows] * self.width + columns, values)
+        return sums.reshape(count, self.width)
+
+    def sum(self) -> int:
+        """All added up."""
+        return int(self.values.sum(dtype=np.int64))
+
+
+def _shrink(values: Ints) -> npt.NDArray[np.signedinteger]:
+    """In half the room, if they fit."""
+    largest = int(np.abs(values).max(initial=0))
+    return values.astype(np.int32) if largest < 2**31 else values
