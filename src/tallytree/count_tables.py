@@ -13,6 +13,7 @@ from tallytree.count_files import read_origin
 from tallytree.counts import BOUNDS_NOT_CHECKED, GroupCounts, whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import LARGE
 from tallytree.limits import MAX_CELLS
 from tallytree.path_trees import PathTree
 from tallytree.privacy.neighbours import Bounds
@@ -25,6 +26,7 @@ from tallytree.region_tables import (
     refuse_rows,
 )
 from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table, read_columns
 
 Ints = npt.NDArray[np.int64]
@@ -80,12 +82,17 @@ def read_counts(
         raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     place = row_leaf * cells + (row_size - low)
     _refuse_repeats(place)
-    leaf = np.zeros(hierarchy.leaf_count * cells, dtype=np.int64)
-    leaf[place] = row_groups
+    shape = hierarchy.leaf_count, cells
+    leaf: Ints | SparseRows
+    if shape[0] * shape[1] > LARGE:
+        leaf = SparseRows.from_places(place, row_groups, shape)
+    else:
+        leaf = np.zeros(shape, dtype=np.int64)
+        leaf.reshape(-1)[place] = row_groups
     return GroupCounts(
         hierarchy,
         (low, high),
-        leaf.reshape(-1, cells),
+        leaf,
         bounds=bounds,
         assumptions=assumptions if origin is None else origin.assumptions,
         has_frame=None if origin is None else origin.has_frame,
@@ -140,6 +147,8 @@ def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:
 
 
 def _refuse_repeats(place: Ints) -> None:
+    if (place[1:] > place[:-1]).all():
+        return
     order = np.argsort(place, kind="stable")
     repeated = np.zeros(len(place), dtype=bool)
     repeated[order[1:]] = place[order[1:]] == place[order[:-1]]

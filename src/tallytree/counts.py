@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import LARGE, LevelArrays, Stored, add_children
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
 from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table
 
 Ints = npt.NDArray[np.int64]
@@ -27,7 +29,8 @@ BOUNDS_NOT_CHECKED = (
 class GroupCounts:
     """The true counts on a hierarchy: n^r_s for every region r and size s.
 
-    ``leaf`` is leaves x sizes, its rows in the order of ``hierarchy.leaves``; the levels above are sums.
+    ``leaf`` is leaves x sizes, its rows in the order of ``hierarchy.leaves``; the levels above are sums. Of
+    many leaves most counts are zero: ``from_table`` then keeps only the others (``SparseRows``).
     Its ``repr`` shows no count, and it refuses to be pickled.
 
     >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
@@ -40,7 +43,7 @@ class GroupCounts:
         self,
         hierarchy: Hierarchy,
         sizes: Sizes,
-        leaf: npt.ArrayLike,
+        leaf: npt.ArrayLike | SparseRows,
         *,
         bounds: Bounds | None = None,
         assumptions: Sequence[str] | None = None,
@@ -54,6 +57,7 @@ class GroupCounts:
         if hierarchy.leaf_count * count_sizes(self._sizes) > MAX_CELLS:
             raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
         self._leaf = _check_leaf(leaf, (hierarchy.leaf_count, count_sizes(self._sizes)))
+        self._total = int((self._leaf.values if isinstance(self._leaf, SparseRows) else self._leaf).sum())
         if assumptions is None:
             assumptions = [BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)]
         self._assumptions = tuple(assumptions)
@@ -119,16 +123,16 @@ class GroupCounts:
     @property
     def leaf(self) -> Ints:
         """Leaves x sizes, in the order of ``hierarchy.leaves``; read-only."""
-        return self._leaf
+        return self._leaf.dense() if isinstance(self._leaf, SparseRows) else self._leaf
 
     @property
     def total(self) -> int:
         """G: the number of groups, which is public."""
-        return int(self._leaf.sum())
+        return self._total
 
     def array(self, level: int | str) -> Ints:
         """The counts of one level's regions, regions x sizes, in the order of ``hierarchy.regions``."""
-        return self._levels[self._hierarchy.index(level)]
+        return self.levels[self._hierarchy.index(level)]
 
     def replace(self, leaf: npt.ArrayLike) -> GroupCounts:
         """The same regions, sizes and bounds with other counts."""
@@ -142,19 +146,45 @@ class GroupCounts:
         )
 
     @cached_property
-    def _levels(self) -> list[Ints]:
-        leaf_level, leaf_index = self._hierarchy.leaf_places
-        levels: list[Ints] = []
+    def levels(self) -> LevelArrays:
+        """The counts of all levels, as they are kept."""
+        levels: list[Stored] = []
         for level in reversed(range(len(self._hierarchy.levels))):
-            shape = (self._hierarchy.region_counts[level], count_sizes(self._sizes))
-            values = np.zeros(shape, dtype=np.int64)
-            here = leaf_level == level
-            values[leaf_index[here]] = self._leaf[here]
-            if levels:
-                np.add.at(values, self._hierarchy.parents(level + 1), levels[-1])
-            values.flags.writeable = False
-            levels.append(values)
-        return levels[::-1]
+            sparse = isinstance(self._leaf, SparseRows)
+            is_large = self._hierarchy.region_counts[level] * count_sizes(self._sizes) > LARGE
+            add = self._add_sparse if sparse and is_large else self._add_dense
+            levels.append(add(level, levels[-1] if levels else None))
+        return LevelArrays(levels[::-1])
+
+    def _add_dense(self, level: int, below: Stored | None) -> Ints:
+        """A level's counts: those of its leaves, and what is below the others added up."""
+        leaf_level, leaf_index = self._hierarchy.leaf_places
+        regions = self._hierarchy.region_counts[level]
+        values = np.zeros((regions, count_sizes(self._sizes)), dtype=np.int64)
+        if below is not None:
+            values += add_children(LevelArrays([below]), 0, self._hierarchy.parents(level + 1), regions)
+        here = np.flatnonzero(leaf_level == level)
+        leaf = self._leaf.take(here).dense() if isinstance(self._leaf, SparseRows) else self._leaf[here]
+        values[leaf_index[here]] = leaf
+        values.flags.writeable = False
+        return values
+
+    def _add_sparse(self, level: int, below: Stored | None) -> SparseRows:
+        """The same without zeros."""
+        assert isinstance(self._leaf, SparseRows)
+        leaf_level, leaf_index = self._hierarchy.leaf_places
+        regions = self._hierarchy.region_counts[level]
+        here = np.flatnonzero(leaf_level == level)
+        leaf = self._leaf if len(here) == len(leaf_level) else self._leaf.take(here)
+        if not isinstance(below, SparseRows):
+            return leaf.move(leaf_index[here], regions)
+        both = SparseRows.from_parts(
+            [np.diff(leaf.starts), np.diff(below.starts)],
+            [leaf.columns, below.columns],
+            [leaf.values, below.values],
+            leaf.width,
+        )
+        return both.move(np.concatenate([leaf_index[here], self._hierarchy.parents(level + 1)]), regions)
 
     def __copy__(self) -> Self:
         return self  # nothing in it can change
@@ -203,11 +233,13 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
     return array.astype(np.int64)
 
 
-def _check_leaf(leaf: npt.ArrayLike, shape: tuple[int, int]) -> Ints:
-    array = whole_numbers(leaf, "The counts")
-    if array.shape != shape:
+def _check_leaf(leaf: npt.ArrayLike | SparseRows, shape: tuple[int, int]) -> Ints | SparseRows:
+    given = leaf.values if isinstance(leaf, SparseRows) else leaf
+    array = whole_numbers(given, "The counts")
+    found = leaf.shape if isinstance(leaf, SparseRows) else array.shape
+    if found != shape:
         raise CountsError(
-            f"The counts have the shape {array.shape}; {shape[0]} leaves x {shape[1]} sizes are expected."
+            f"The counts have the shape {found}; {shape[0]} leaves x {shape[1]} sizes are expected."
         )
     if (array < 0).any():
         raise CountsError(f"{int((array < 0).sum())} of the counts are negative.")
@@ -215,5 +247,7 @@ def _check_leaf(leaf: npt.ArrayLike, shape: tuple[int, int]) -> Ints:
     rough = float(array.sum(dtype=np.float64))
     if (array > MAX_GROUPS).any() or rough > 2 * MAX_GROUPS or int(array.sum()) > MAX_GROUPS:
         raise CountsError(f"There are more than {MAX_GROUPS} groups.")
+    if isinstance(leaf, SparseRows):
+        return leaf
     array.flags.writeable = False
     return array

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tallytree.counts import GroupCounts
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import cut_rows, get_rows, get_shape
 from tallytree.measurement import measure_with_seed
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, find_mechanism
@@ -26,7 +27,7 @@ from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
 from tallytree.releases import Release
 from tallytree.sizes import Sizes
-from tallytree.verification import find_inconsistencies
+from tallytree.verification import count_inconsistencies
 
 Ints = npt.NDArray[np.int64]
 
@@ -99,12 +100,16 @@ def evaluate(run: Simulation | Release, counts: GroupCounts) -> pa.Table:
     if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
         raise CountsError("The counts to compare with are on other regions or sizes than the run.")
     rows: dict[str, list[str | int | float]] = {"level": [], "l1": [], "emd": [], "violations": []}
-    inconsistent = find_inconsistencies(run.hierarchy, run.counts)
+    inconsistent = count_inconsistencies(run.hierarchy, run.counts)
     for index, level in enumerate(run.hierarchy.levels):
-        error = run.counts[index] - counts.array(index)
-        moved = np.abs(np.cumsum(error, axis=1)).sum()
+        off, moved = 0, 0
+        shape = get_shape(run.counts, index)
+        for start, stop in cut_rows(*shape):
+            error = get_rows(run.counts, index, start, stop) - get_rows(counts.levels, index, start, stop)
+            off += int(np.abs(error).sum())
+            moved += int(np.abs(np.cumsum(error, axis=1)).sum())
         rows["level"].append(level)
-        rows["l1"].append(int(np.abs(error).sum()))
-        rows["emd"].append(int(moved) / len(error))
-        rows["violations"].append(int(inconsistent[index].sum()))
+        rows["l1"].append(off)
+        rows["emd"].append(moved / shape[0])
+        rows["violations"].append(inconsistent[index])
     return pa.table(rows)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import HierarchyError, name_choices, show
-from tallytree.path_trees import Column, Names, PathTree, encode_column, encode_names, grow_tree
+from tallytree.path_trees import Column, Names, PathTree, encode_column, encode_names, find_blank, grow_tree
 
 Path = tuple[str, ...]
 Ints = npt.NDArray[np.int64]
@@ -105,6 +105,17 @@ class Hierarchy:
                 )
         own = [pa.array([path[-1] for path in level], pa.large_string()) for level in paths]
         return cls(names, own, parents)
+
+    @classmethod
+    def from_arrays(cls, levels: Sequence[str], names: Sequence[Names], parents: Sequence[Ints]) -> Hierarchy:
+        """The tree with these regions at each level: own names and parents, no two the same."""
+        checked = _check_levels(levels)
+        for level, own in zip(checked, names, strict=True):
+            if len(own) == 0 or find_blank(own):
+                raise HierarchyError(f"Level {show(level)} has no regions, or one without a name.")
+        if len(names[0]) > 1:
+            raise HierarchyError("There must be one root.")
+        return cls(checked, names, parents)
 
     @property
     def levels(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ Stored: TypeAlias = "npt.NDArray[np.signedinteger] | SparseRows"
 LARGE = 2**27
 """Regions x sizes of a level from which on it is stored in less room: a gigabyte of 64-bit numbers."""
 
-CHUNK_CELLS = 2**23
+CHUNK_CELLS = 2**21
 """Regions x sizes that are worked on at once where all of a level would be too many."""
 
 
@@ -32,7 +32,7 @@ class LevelArrays(Sequence[Ints]):
     """
 
     def __init__(self, stored: Sequence[Stored]) -> None:
-        self._stored = tuple(stored)
+        self._stored = tuple(map(_freeze, stored))
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -98,6 +98,22 @@ def get_cells(arrays: Sequence[Ints], level: int, start: int, stop: int) -> tupl
     return (at + start).astype(np.int64), size.astype(np.int64), part[at, size].astype(np.int64)
 
 
+def add_children(arrays: Sequence[Ints], level: int, parents: Ints, count: int) -> Ints:
+    """The rows of a level added up by parent: ``count`` x sizes."""
+    width = get_shape(arrays, level)[1]
+    sums = np.zeros(count * width, dtype=np.int64)
+    for start, stop in cut_rows(len(parents), width):
+        rows, columns, values = get_cells(arrays, level, start, stop)
+        np.add.at(sums, parents[rows] * width + columns, values)
+    return sums.reshape(count, width)
+
+
+def get_total(arrays: Sequence[Ints], level: int) -> int:
+    """All of a level added up."""
+    stored = _get(arrays, level)
+    return int((stored.values if isinstance(stored, SparseRows) else stored).sum(dtype=np.int64))
+
+
 def cut_rows(rows: int, columns: int) -> Iterator[tuple[int, int]]:
     """Where each chunk of so many rows starts and stops."""
     step = max(1, CHUNK_CELLS // max(1, columns))
@@ -106,3 +122,11 @@ def cut_rows(rows: int, columns: int) -> Iterator[tuple[int, int]]:
 
 def _get(arrays: Sequence[Ints], level: int) -> Stored:
     return arrays.stored(level) if isinstance(arrays, LevelArrays) else arrays[level]
+
+
+def _freeze(stored: Stored) -> Stored:
+    if isinstance(stored, SparseRows):
+        return stored
+    frozen = stored.view()
+    frozen.flags.writeable = False
+    return frozen

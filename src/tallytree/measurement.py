@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.level_arrays import LARGE, LevelArrays, Stored, cut_rows
 from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.measurements import Measurements, PrivateMeasurements
-from tallytree.privacy.noise import ExactNoise, Noise, SeededNoise
+from tallytree.privacy.noise import Advance, ExactNoise, Noise, SeededNoise
 from tallytree.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -36,18 +38,39 @@ def measure_with_seed(
     return Measurements(plan, _add_noise(plan, counts, noise, progress))
 
 
-def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress) -> list[Ints]:
+def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress) -> Sequence[Ints]:
     if noise.distribution != plan.unit.distribution:
         raise TypeError(f"The plan needs {plan.unit.distribution} noise, not {noise.distribution} noise.")
-    answers = plan.answers(counts)
-    report = progress("Drawing noise", sum(answer.size for answer in answers))
-    noisy = []
-    for index, (level, answer) in enumerate(zip(plan.levels, answers, strict=True)):
-        draws = noise.draw(level.scale, answer.size, report).reshape(answer.shape)
-        if plan.has_public_totals(index):
-            draws[:, -1] = 0  # the number of groups: public, and the same on all neighbours
-        noisy.append(_add_and_clamp(answer, draws))
-    return noisy
+    shapes = [plan.shape(index) for index in range(len(plan.levels))]
+    report = progress("Drawing noise", sum(regions * sizes for regions, sizes in shapes))
+    noisy: list[Stored] = []
+    for index, shape in enumerate(shapes):
+        if shape[0] * shape[1] <= LARGE:
+            noisy.append(_add_noise_to(plan, index, plan.answer(counts, index), noise, report))
+            continue
+        # Every cell has noise of its own, so regions may be measured in any order, a few at a time.
+        stored = np.empty(shape, dtype=np.int32)
+        for start, stop in cut_rows(*shape):
+            answer = plan.answer(counts, index, slice(start, stop))
+            stored = _store(stored, start, _add_noise_to(plan, index, answer, noise, report))
+        noisy.append(stored)
+    return LevelArrays(noisy)
+
+
+def _add_noise_to(plan: Plan, level: int, answer: Ints, noise: Noise, report: Advance) -> Ints:
+    """The answers of some regions of a level, with noise."""
+    draws = noise.draw(plan.levels[level].scale, answer.size, report).reshape(answer.shape)
+    if plan.has_public_totals(level):
+        draws[:, -1] = 0  # the number of groups: public, and the same on all neighbours
+    return _add_and_clamp(answer, draws)
+
+
+def _store(stored: npt.NDArray[Any], start: int, rows: Ints) -> npt.NDArray[Any]:
+    """Put rows in their place, in 32 bits for as long as all fit."""
+    if stored.dtype == np.int32 and np.abs(rows).max(initial=0) >= 2**31:
+        stored = stored.astype(np.int64)
+    stored[start : start + len(rows)] = rows
+    return stored
 
 
 def _add_and_clamp(answer: Ints, draws: Ints) -> Ints:

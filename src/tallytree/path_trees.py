@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int32]
 Names: TypeAlias = "pa.Array[Any]"
 """Names of regions: a ``large_string`` array without nulls."""
 
@@ -18,7 +20,7 @@ Names: TypeAlias = "pa.Array[Any]"
 class Column(NamedTuple):
     """One level's names in all rows, as codes: -1 where a row's path has ended above."""
 
-    codes: Ints
+    codes: Codes
     names: Names
     """What the codes stand for: each name once."""
 
@@ -64,7 +66,7 @@ def grow_tree(columns: Sequence[Column]) -> PathTree:
     A row ends with its first missing name. Rows about one region often stand together: a run of them is
     looked at once.
     """
-    heads, run = _find_runs([column.codes for column in columns])
+    heads, run = find_runs([column.codes for column in columns])
     region = np.full(len(heads), -1, dtype=np.int64)
     level = np.zeros(len(heads), dtype=np.int64)
     active = np.arange(len(heads))
@@ -91,7 +93,7 @@ def number_by_appearance(keys: Ints) -> tuple[Ints, Ints]:
     return numbers, encoded.dictionary.to_numpy()
 
 
-def _find_runs(columns: Sequence[Ints]) -> tuple[Ints, Ints]:
+def find_runs(columns: Sequence[Codes]) -> tuple[Ints, Ints]:
     """Where a row differs from the one before in any column; and for each row, the number of its run."""
     differs = np.zeros(len(columns[0]), dtype=np.bool_)
     differs[:1] = True
@@ -107,13 +109,18 @@ def encode_names(names: Sequence[str | None]) -> Column:
 
 def encode_column(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> Column:
     """A column of text as codes; a dictionary of Arrow's may hold a name twice or a null, ours does not."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.ChunkedArray):
-        whole = pa.concat_arrays(whole.chunks)
+    whole = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.DictionaryArray):
         own = encode_column(whole.dictionary)
-        index = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return Column(np.append(own.codes, -1)[index], own.names)
+        index = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        return Column(np.append(own.codes, np.int32(-1))[index], own.names)
     encoded = whole.cast(pa.large_string()).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return Column(codes, encoded.dictionary)
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Column(codes.astype(np.int32, copy=False), encoded.dictionary)
+
+
+def find_blank(names: Names) -> list[str]:
+    """Those of the names that show nothing."""
+    # Few names have nothing of ASCII that is seen: only these are looked at one by one.
+    odd = names.filter(pc.match_substring_regex(names, "^[^!-~]*$")).to_pylist()
+    return [str(name) for name in odd if not str(name).strip()]

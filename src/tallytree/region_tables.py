@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.path_trees import Column, PathTree, encode_column, encode_names, grow_tree
+from tallytree.path_trees import Column, PathTree, encode_column, encode_names, find_blank, grow_tree
 from tallytree.tables import Table, read_columns
 
 Ints = npt.NDArray[np.int64]
@@ -60,7 +60,7 @@ def check_root(root: str, root_level: str) -> None:
 def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
     """The regions that the rows name, in order of appearance, below a root."""
     rows = data.num_rows
-    columns = [Column(np.zeros(rows, dtype=np.int64), encode_names([root]).names)]
+    columns = [Column(np.zeros(rows, dtype=np.int32), encode_names([root]).names)]
     ended = np.zeros(rows, dtype=bool)
     for name in regions:
         column = _encode(data[name], name)
@@ -79,11 +79,9 @@ def _encode(column: pa.ChunkedArray[Any], name: str) -> Column:
     encoded = encode_column(column)
     try:
         encoded.names.validate(full=True)
-        # Few names have nothing of ASCII that is seen: only these are looked at one by one.
-        odd = encoded.names.filter(pc.match_substring_regex(encoded.names, "^[^!-~]*$")).to_pylist()
+        empty = find_blank(encoded.names)
     except (UnicodeDecodeError, pa.ArrowInvalid):
         raise CountsError(f"Column {show(name)} holds text that is not UTF-8.") from None
-    empty = [str(text) for text in odd if not str(text).strip()]
     if empty:
         places = pc.index_in(pa.array(empty, pa.large_string()), encoded.names)
         refuse_rows(np.isin(encoded.codes, places.to_numpy()), f"column {show(name)} holds an empty name")

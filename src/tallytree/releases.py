@@ -11,16 +11,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pa_parquet
 
 from tallytree.errors import FolderError, MechanismError, describe, show
 from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
 from tallytree.folders import hash_file, new_folder
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import LevelArrays
 from tallytree.manifest import Manifest, parse_manifest, read_plan, seal
 from tallytree.privacy.measurements import PrivateMeasurements
-from tallytree.release_tables import read_regions, read_values, tabulate
-from tallytree.sizes import Sizes, check_sizes
+from tallytree.release_files import count_rows, read_file, write_file
+from tallytree.release_rows import read_in_order, read_regions, read_values
+from tallytree.release_tables import make_schema, tabulate, tabulate_parts
+from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.verification import Check, Verification, check_budget, check_public_totals, verify_counts
 
 Ints = npt.NDArray[np.int64]
@@ -52,6 +54,8 @@ class Release:
         # Counts or measurements of a simulation, put in by hand, would pass for private ones.
         if made_by is not MAKER or not isinstance(self.measurements, PrivateMeasurements):
             raise MechanismError("A Release is made by tallytree.release or read by tallytree.load alone.")
+        if isinstance(self.counts, LevelArrays):
+            return  # which cannot be changed
         for values in self.counts:
             values.flags.writeable = False
         object.__setattr__(self, "counts", tuple(self.counts))
@@ -109,13 +113,17 @@ class Release:
 
     def write_into(self, folder: Path) -> None:
         """Write the release's files into an existing folder."""
-        measured = tabulate(
-            self.hierarchy, self.sizes, self.measurements.values, value="measured", zeros=True
-        )
-        _write_parquet(self.to_arrow(), folder / RELEASE)
-        _write_parquet(measured, folder / MEASUREMENTS)
-        hashes = {name: hash_file(folder / name) for name in (RELEASE, MEASUREMENTS)}
+        hashes = {
+            RELEASE: self._write(folder / RELEASE, self.counts, "groups", zeros=False),
+            MEASUREMENTS: self._write(
+                folder / MEASUREMENTS, self.measurements.values, "measured", zeros=True
+            ),
+        }
         (folder / MANIFEST).write_bytes(seal({**self.manifest, "files": hashes}).encode())
+
+    def _write(self, path: Path, arrays: Sequence[Ints], value: str, *, zeros: bool) -> str:
+        parts = tabulate_parts(self.hierarchy, self.sizes, arrays, value=value, zeros=zeros)
+        return write_file(parts, make_schema(self.hierarchy.levels, value), path)
 
     def __repr__(self) -> str:
         low, high = self.sizes
@@ -147,19 +155,28 @@ def _read_folder(path: Path) -> Release:
     manifest = parse_manifest(content.decode())
     sizes = check_sizes(manifest["data"]["sizes"])
     levels = manifest["data"]["levels"]
-    measured = _read_parquet(path / MEASUREMENTS, levels, "measured")
-    hierarchy = read_regions(measured, levels, sizes)
+    hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes)
     plan = read_plan(manifest, hierarchy)
-    values = read_values(measured, hierarchy, sizes, value="measured")
-    released = _read_parquet(path / RELEASE, levels, "groups")
+    released = read_file(path / RELEASE, levels, "groups")
     return Release(
         measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
-        counts=read_values(released, hierarchy, sizes, value="groups"),
+        counts=read_values(released, hierarchy, sizes, value="groups", sparse=True),
         total=manifest["data"]["total"],
         manifest=manifest,
         file_checks=(check_manifest(content, manifest), _check_files(path, manifest["files"])),
         made_by=MAKER,
     )
+
+
+def _read_measurements(path: Path, levels: Sequence[str], sizes: Sizes) -> tuple[Hierarchy, LevelArrays]:
+    """The regions and what was measured there, whatever the order of the rows."""
+    rows = read_file(path, levels, "measured", multiple=count_sizes(sizes))
+    found = read_in_order(rows, count_rows(path), levels, sizes, value="measured")
+    if found is not None:
+        return found
+    hierarchy = read_regions(read_file(path, levels, "measured"), levels, sizes)
+    rows = read_file(path, levels, "measured")
+    return hierarchy, read_values(rows, hierarchy, sizes, value="measured", sparse=False)
 
 
 def _as_path(folder: object) -> Path:
@@ -172,23 +189,3 @@ def _check_files(folder: Path, hashes: dict[str, str]) -> Check:
     changed = [name for name in (RELEASE, MEASUREMENTS) if hashes.get(name) != hash_file(folder / name)]
     example = f"{changed[0]} is not the file that was written" if changed else ""
     return Check("files", "files are the ones that were written (SHA-256)", len(changed), example)
-
-
-def _write_parquet(table: pa.Table, path: Path) -> None:
-    pa_parquet.write_table(table, path, compression="zstd")
-
-
-def _read_parquet(path: Path, levels: Sequence[str], value: str) -> pa.Table:
-    schema = pa.schema(
-        [(name, pa.string()) for name in (*levels, "level")]
-        + [(name, pa.int64()) for name in ("size", value)]
-    )
-    try:
-        with path.open("rb") as file:
-            table = pa_parquet.read_table(file).select(schema.names).cast(schema)
-        table.validate(full=True)
-    except (KeyError, ValueError, pa.ArrowException):
-        raise FolderError(f"{path.name} is damaged: it does not have the columns of a release.") from None
-    if any(table[name].null_count for name in ("level", "size", value)):
-        raise FolderError(f"{path.name} is damaged: values are missing in it.")
-    return table

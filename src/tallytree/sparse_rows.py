@@ -31,12 +31,21 @@ class SparseRows:
 
     @classmethod
     def from_cells(cls, rows: Ints, columns: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
-        """The cells that are not zero, in any order, each once."""
-        rows, columns, values = (array[values != 0] for array in (rows, columns, values))
-        place = rows * shape[1] + columns
+        """Cells in any order; what is in one cell is added up, and zeros are left out."""
+        return cls.from_places(rows * shape[1] + columns, values, shape)
+
+    @classmethod
+    def from_places(cls, place: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
+        """The same with a cell given by row * width + column."""
         if not (place[1:] > place[:-1]).all():
             order = np.argsort(place, kind="stable")
-            rows, columns, values = rows[order], columns[order], values[order]
+            place, values = place[order], values[order]
+            first = np.flatnonzero(np.diff(place, prepend=-1))
+            values = np.add.reduceat(values, first) if len(first) else values
+            place = place[first]
+        if not values.all():
+            place, values = place[values != 0], values[values != 0]
+        rows, columns = np.divmod(place, shape[1])
         starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
         return cls(starts, columns.astype(np.int32), _shrink(values), shape[1])
 
@@ -69,18 +78,12 @@ class SparseRows:
         cells = slice(int(self.starts[start]), int(self.starts[stop]))
         return rows, self.columns[cells], self.values[cells].astype(np.int64)
 
-    def sum_rows(self, parents: Ints, count: int) -> Ints:
-        """The rows of each parent added up: ``count`` x columns."""
-        sums = np.zeros(count * self.width, dtype=np.int64)
-        step = 2**22
-        for start in range(0, self.shape[0], step):
-            rows, columns, values = self.cells(start, min(start + step, self.shape[0]))
-            np.add.at(sums, parents[rows] * self.width + columns, values)
-        return sums.reshape(count, self.width)
-
-    def sum(self) -> int:
-        """All added up."""
-        return int(self.values.sum(dtype=np.int64))
+    def move(self, places: Ints, count: int) -> SparseRows:
+        """``count`` rows, of which row ``places[r]`` is the sum of all rows r with this place."""
+        if len(places) == count and (places == np.arange(count)).all():
+            return self
+        rows, columns, values = self.cells(0, self.shape[0])
+        return SparseRows.from_cells(places[rows], columns.astype(np.int64), values, (count, self.width))
 
 
 def _shrink(values: Ints) -> npt.NDArray[np.signedinteger]:

@@ -61,7 +61,10 @@ def _read_file(path: Path, names: Sequence[str], text: Sequence[str], also: Sequ
             return table.select(_choose(table.column_names, names, also))
         if path.suffix.lower() in PARQUET_ENDINGS:
             found = pa_parquet.read_schema(path).names
-            return pa_parquet.read_table(path, columns=_choose(found, names, also))
+            wanted = _choose(found, names, also)
+            return pa_parquet.read_table(
+                path, columns=wanted, read_dictionary=[n for n in text if n in wanted]
+            )
     except FileNotFoundError:
         raise CountsError(f"There is no file {shown}.") from None
     except PermissionError:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tallytree.errors import show
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import add_children, cut_rows, get_cells, get_column, get_rows, get_shape
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import find_query
 from tallytree.sizes import Sizes
@@ -69,43 +70,55 @@ def verify_counts(
 def check_consistency(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
     """Condition 2: for every region and size, the subregions' counts add up to the region's."""
     violations, example = 0, ""
-    for level, wrong in enumerate(find_inconsistencies(hierarchy, counts)):
-        violations += int(wrong.sum())
-        if wrong.any() and not example:
-            region, size = _first(wrong)
-            below = counts[level + 1][hierarchy.parents(level + 1) == region, size].sum()
-            example = (
-                f"{_place(hierarchy, level, region)} has {counts[level][region, size]} groups of size "
-                f"{sizes[0] + size}, its subregions {below}"
-            )
+    for level in range(len(hierarchy.levels) - 1):
+        sums = _add_subregions(hierarchy, counts, level)
+        has_children = hierarchy.has_children(level)
+        for start, stop in cut_rows(*get_shape(counts, level)):
+            values = get_rows(counts, level, start, stop)
+            wrong = (sums[start:stop] != values) & has_children[start:stop, None]
+            violations += int(wrong.sum())
+            if wrong.any() and not example:
+                region, size = _first(wrong)
+                example = (
+                    f"{_place(hierarchy, level, start + region)} has {values[region, size]} groups of size "
+                    f"{sizes[0] + size}, its subregions {sums[start + region, size]}"
+                )
     return Check("consistency", "subregions add up to their region", violations, example)
 
 
-def find_inconsistencies(hierarchy: Hierarchy, counts: Sequence[Ints]) -> list[npt.NDArray[np.bool_]]:
-    """For each level, regions x sizes: where a region differs from the sum of its subregions."""
+def count_inconsistencies(hierarchy: Hierarchy, counts: Sequence[Ints]) -> list[int]:
+    """For each level, at how many regions and sizes a region differs from the sum of its subregions."""
     found = []
     for level in range(len(hierarchy.levels)):
-        wrong = np.zeros(counts[level].shape, dtype=np.bool_)
+        wrong = 0
         if level + 1 < len(hierarchy.levels):
-            sums = np.zeros_like(counts[level])
-            np.add.at(sums, hierarchy.parents(level + 1), counts[level + 1])
-            wrong = (sums != counts[level]) & hierarchy.has_children(level)[:, None]
+            sums = _add_subregions(hierarchy, counts, level)
+            has_children = hierarchy.has_children(level)
+            for start, stop in cut_rows(*get_shape(counts, level)):
+                off = sums[start:stop] != get_rows(counts, level, start, stop)
+                wrong += int(off[has_children[start:stop]].sum())
         found.append(wrong)
     return found
+
+
+def _add_subregions(hierarchy: Hierarchy, counts: Sequence[Ints], level: int) -> Ints:
+    return add_children(counts, level + 1, hierarchy.parents(level + 1), hierarchy.region_counts[level])
 
 
 def check_validity(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
     """Condition 3: all counts are whole numbers (by their type) and not negative."""
     violations, example = 0, ""
-    for level, values in enumerate(counts):
-        wrong = values < 0
-        violations += int(wrong.sum())
-        if wrong.any() and not example:
-            region, size = _first(wrong)
-            example = (
-                f"{_place(hierarchy, level, region)} has {values[region, size]} groups of size "
-                f"{sizes[0] + size}"
-            )
+    for level in range(len(hierarchy.levels)):
+        for start, stop in cut_rows(*get_shape(counts, level)):
+            regions, columns, values = get_cells(counts, level, start, stop)
+            wrong = np.flatnonzero(values < 0)
+            violations += len(wrong)
+            if len(wrong) and not example:
+                region, size = int(regions[wrong[0]]), int(columns[wrong[0]])
+                example = (
+                    f"{_place(hierarchy, level, region)} has {values[wrong[0]]} groups of size "
+                    f"{sizes[0] + size}"
+                )
     return Check("validity", "all counts are whole and not negative", violations, example)
 
 
@@ -114,11 +127,16 @@ def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int)
     violations, example = 0, ""
     ended = 0  # groups in leaves above the level
     for level, name in enumerate(hierarchy.levels):
-        found = ended + int(counts[level].sum())
+        is_leaf = ~hierarchy.has_children(level)
+        found, leaves = ended, 0
+        for start, stop in cut_rows(*get_shape(counts, level)):
+            regions, _, values = get_cells(counts, level, start, stop)
+            found += int(values.sum())
+            leaves += int(values[is_leaf[regions]].sum())
         if found != total:
             violations += 1
             example = example or f"level {show(name)} has {found} groups, not {total}"
-        ended += int(counts[level][~hierarchy.has_children(level)].sum())
+        ended += leaves
     return Check("faithfulness", "every level adds up to the public total", violations, example)
 
 
@@ -143,10 +161,10 @@ def check_budget(plan: Plan, epsilon: Fraction) -> Check:
 def check_public_totals(plan: Plan, measured: Sequence[Ints], counts: Sequence[Ints]) -> Check:
     """Where the regions' numbers of groups are public, the counts add up to them."""
     violations, example = 0, ""
-    for level, values in enumerate(counts):
+    for level in range(len(plan.levels)):
         if not plan.has_public_totals(level):
             continue
-        known, found = measured[level][:, -1], values.sum(axis=1)
+        known, found = get_column(measured, level, -1), _sum_regions(counts, level)
         wrong = np.flatnonzero(known != found)
         violations += len(wrong)
         if len(wrong) and not example:
@@ -155,10 +173,16 @@ def check_public_totals(plan: Plan, measured: Sequence[Ints], counts: Sequence[I
     return Check("region totals", "regions add up to their public numbers of groups", violations, example)
 
 
+def _sum_regions(counts: Sequence[Ints], level: int) -> Ints:
+    """Each region's number of groups."""
+    shape = get_shape(counts, level)
+    return np.concatenate([get_rows(counts, level, *rows).sum(axis=1) for rows in cut_rows(*shape)])
+
+
 def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, int]:
     region, size = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     return int(region), int(size)
 
 
 def _place(hierarchy: Hierarchy, level: int, region: int) -> str:
-    return show(" > ".join(hierarchy.regions(level)[region]), most=120)
+    return show(" > ".join(hierarchy.path(level, region)), most=120)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tallytree.level_arrays import get_total
 from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 from tallytree.releases import Release
@@ -106,7 +107,7 @@ def print_release(release: Release) -> None:
                 str(level.sensitivity),
                 show_exact(level.loss),
                 show_exact(level.scale),
-                f"{int(release.counts[index].sum()):,}",
+                f"{get_total(release.counts, index):,}",
             ]
             for index, level in enumerate(plan.levels)
         ],

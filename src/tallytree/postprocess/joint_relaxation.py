@@ -229,7 +229,8 @@ class _Search:
                 self._go(start)
                 return None
         agreement = (self.value - value) / promised if length == 1.0 else 0.0
-        while agreement > 1.5:  # nothing gives way yet where the model thought so: go on
+        # Nothing gives way yet where the model thought so: go on, unless it is nearly done anyway.
+        while agreement > 1.5 and self.gap > gap / 2:
             reached, length = self.value, 2.0 * length
             if self._go(start + length * change) <= reached:
                 self._go(start + 0.5 * length * change)

@@ -16,7 +16,7 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.solution import Solution
-from tallytree.verification import find_inconsistencies
+from tallytree.verification import count_inconsistencies
 
 try:
     import piqp
@@ -93,7 +93,7 @@ def _finish(
     scales: Sequence[Fraction],
     effort: dict[str, int],
 ) -> Solution:
-    violations = sum(int(wrong.sum()) for wrong in find_inconsistencies(hierarchy, counts))
+    violations = sum(count_inconsistencies(hierarchy, counts))
     return Solution(
         counts=counts,
         objective=add_weighted_squares(answers, values, weigh_levels(scales)),

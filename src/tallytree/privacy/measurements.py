@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import MechanismError
+from tallytree.level_arrays import LevelArrays, Stored
 from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.plan import Plan
+from tallytree.sparse_rows import SparseRows
 
 Ints = npt.NDArray[np.int64]
 
@@ -18,6 +21,8 @@ Ints = npt.NDArray[np.int64]
 @dataclass(frozen=True, eq=False)
 class Measurements:
     """A plan and its noisy answers, one array (regions x sizes) for each level, root first.
+
+    A large level is kept in less room, and made into an array of 64-bit numbers when it is asked for.
 
     Whoever makes one says that ``values`` are noisy. A release takes only the ones that this software
     measured itself, :class:`PrivateMeasurements`.
@@ -29,12 +34,16 @@ class Measurements:
     def __post_init__(self) -> None:
         if not isinstance(self.plan, Plan):
             raise MechanismError("Measurements need the Plan that they were made by.")
-        if not isinstance(self.values, (list, tuple, np.ndarray)):
+        if not isinstance(self.values, (list, tuple, np.ndarray, LevelArrays)):
             raise MechanismError("The values must be a list of arrays, one for each level, root first.")
         if len(self.values) != len(self.plan.levels):
             raise MechanismError(
                 f"There are {len(self.values)} arrays of values for {len(self.plan.levels)} levels."
             )
+        if isinstance(self.values, LevelArrays):
+            for index in range(len(self.values)):
+                self._check_stored(index, self.values.stored(index))
+            return
         checked = [self._check(index, value) for index, value in enumerate(self.values)]
         object.__setattr__(self, "values", tuple(checked))
 
@@ -44,17 +53,22 @@ class Measurements:
             array = np.asarray(value)
         except ValueError:
             raise MechanismError(f"The values of level {level!r} are not a rectangular array.") from None
+        self._check_stored(index, array)
+        frozen = array.astype(np.int64, copy=True)
+        frozen.flags.writeable = False
+        return frozen
+
+    def _check_stored(self, index: int, array: Stored | npt.NDArray[Any]) -> None:
+        level = self.plan.levels[index].name
         if array.shape != self.plan.shape(index):
             raise MechanismError(
                 f"The values of level {level!r} have the shape {array.shape}, not {self.plan.shape(index)}."
             )
-        if array.dtype.kind not in "iu":
+        values = array.values if isinstance(array, SparseRows) else array
+        if values.dtype.kind not in "iu":
             raise MechanismError(f"The values of level {level!r} must be whole numbers.")
-        if array.size and max(int(array.max()), -int(array.min())) > MAX_MEASURED:
+        if values.size and max(int(values.max()), -int(values.min())) > MAX_MEASURED:
             raise MechanismError(f"The values of level {level!r} go beyond {MAX_MEASURED}.")
-        frozen = array.astype(np.int64, copy=True)
-        frozen.flags.writeable = False
-        return frozen
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import get_rows
 from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.privacy.budget import Exact, parse_exact, split_budget
 from tallytree.privacy.losses import Loss, add_losses
@@ -94,6 +95,20 @@ class Plan:
 
     def answers(self, counts: GroupCounts) -> list[Ints]:
         """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
+        return [self.answer(counts, index) for index in range(len(self.levels))]
+
+    def answer(self, counts: GroupCounts, level: int, regions: slice | None = None) -> Ints:
+        """The same for one level, or for some of its regions where no other region matters."""
+        self._check(counts)
+        query = find_query(self.levels[level].query)
+        if regions is None:
+            return query.answer(counts, level)
+        if query.row_answer is None:
+            return query.answer(counts, level)[regions]
+        return query.row_answer(get_rows(counts.levels, level, regions.start, regions.stop))
+
+    def _check(self, counts: GroupCounts) -> None:
+        """Refuse counts that this plan was not made for."""
         # By its methods, not its type, which is out of reach for code that runs after measuring.
         if not hasattr(counts, "array"):
             raise CountsError("The answers are made from GroupCounts.")
@@ -103,7 +118,6 @@ class Plan:
             raise CountsError(f"The counts are on sizes {counts.sizes}, the plan on {self.sizes}.")
         if counts.bounds != self.bounds:
             raise CountsError("The counts were made under other bounds on a person than the plan's.")
-        return [find_query(level.query).answer(counts, index) for index, level in enumerate(self.levels)]
 
 
 def make_plan(

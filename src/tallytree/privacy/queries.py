@@ -37,6 +37,8 @@ class Query:
     """The answer at a level: regions x sizes."""
     sensitivity: Callable[[Bounds, int], int]
     """In L1, from the bounds on a person and the number of regions at the level."""
+    row_answer: Callable[[Ints], Ints] | None = None
+    """The answer of some regions from their counts alone, where no other region matters."""
     ends_with_total: bool = False
     """The last entry of a region's answer is its number of groups, which is the same on all neighbours."""
 
@@ -89,13 +91,18 @@ def _chain_sensitivity(bounds: Bounds, regions: int) -> int:
     return regions * bounds.max_quantity * bounds.max_records
 
 
-SIZES = Query("sizes", lambda counts, level: counts.array(level), _sizes_sensitivity)
+def _accumulate(rows: Ints) -> Ints:
+    return np.cumsum(rows, axis=1, dtype=np.int64)
+
+
+SIZES = Query("sizes", lambda counts, level: counts.array(level), _sizes_sensitivity, lambda rows: rows)
 """n: how many groups of each size."""
 
 CUMULATIVE = Query(
     "cumulative",
-    lambda counts, level: np.cumsum(counts.array(level), axis=1, dtype=np.int64),
+    lambda counts, level: _accumulate(counts.array(level)),
     _cumulative_sensitivity,
+    _accumulate,
     ends_with_total=True,
 )
 """c = (+)(n): how many groups of at most each size."""
