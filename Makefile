@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning noise people audit clean
+.PHONY: demo test system fuzz lint bench reproduce planning noise people scale audit clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -51,6 +51,11 @@ noise: .venv/installed-dev
 ## 10 GB free); writes benchmarks/PEOPLE.md.
 people: .venv/installed-dev
 	$(BIN)/python -m benchmarks.people $(if $(SCRATCH),--scratch "$(SCRATCH)")
+
+## Measure releases of census tracts (DATA: the folder of their table) and of 11 million invented census blocks
+## (SCRATCH: a folder with 5 GB free; 16 GB of memory); writes benchmarks/SCALE.md.
+scale: .venv/installed-dev
+	$(BIN)/python -m benchmarks.scale $(if $(SCRATCH),--scratch "$(SCRATCH)") $(if $(DATA),--data "$(DATA)")
 
 ## Audit all mechanisms, the stated epsilon against what is measured; writes docs/audit-results.md.
 audit: .venv/installed-dev

@@ -1,0 +1,1 @@
+"""The largest hierarchies that people have: census tracts and census blocks."""

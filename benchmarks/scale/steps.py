@@ -1,0 +1,112 @@
+"""``python -m benchmarks.scale.steps release|verify ...``: one process, a line of JSON for each step.
+
+A release is made as :func:`tallytree.release` and ``save`` make it, step by step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import tallytree as tt
+from benchmarks.memory import peak_memory, reset_peak, return_freed_memory
+from tallytree.manifest import write_manifest
+from tallytree.measurement import measure
+from tallytree.mechanisms.base import Mechanism
+from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.releases import Release
+
+
+@contextmanager
+def step(name: str) -> Iterator[dict[str, object]]:
+    """Time what is done in the block: wall clock, processor time of all threads, peak memory."""
+    facts: dict[str, object] = {}
+    return_freed_memory()
+    reset_peak()
+    start, worked = time.perf_counter(), time.process_time()
+    yield facts
+    seconds, worked = time.perf_counter() - start, time.process_time() - worked
+    line = {"step": name, "seconds": seconds, "worked": worked, "peak": peak_memory(), **facts}
+    print(json.dumps(line), flush=True)
+
+
+def make_release(source: Path, out: Path, levels: Sequence[str], high: int, mechanism: Mechanism) -> None:
+    """Read a table of counts, release it, and compare with the truth, which is invented."""
+    _load_kernels(mechanism)
+    with step("read the table") as facts:
+        counts = tt.GroupCounts.from_table(
+            source, regions=list(levels), sizes=(1, high), root="US", root_level="nation"
+        )
+        facts["regions"] = counts.hierarchy.region_counts
+    with step("add up the levels"):
+        _ = counts.levels
+    plan = mechanism.plan(counts.hierarchy, sizes=(1, high), epsilon="1")
+    with step("draw noise"):
+        measurements = measure(plan, counts, noise=DigitNoise())
+    with step("make the counts add up") as facts:
+        solution = mechanism.postprocess(measurements, total=counts.total)
+        facts["effort"] = dict(solution.effort)
+        facts["gap"] = solution.accuracy and solution.accuracy.gap
+    manifest = write_manifest(
+        mechanism=mechanism,
+        plan=plan,
+        total=counts.total,
+        noise=measurements.noise,
+        assumptions=counts.assumptions,
+        has_frame=counts.has_frame,
+        solution=solution,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    release = Release(measurements, solution.counts, counts.total, manifest)
+    with step("check"):
+        if not release.verify():
+            sys.exit("The release fails its checks.")
+    with step("write") as facts:
+        release.save(out)
+        facts["bytes"] = {file.name: file.stat().st_size for file in sorted(out.iterdir())}
+    with step("compare with the truth") as facts:
+        facts["errors"] = tt.evaluate(release, counts).to_pylist()
+
+
+def verify_release(out: Path) -> None:
+    """What ``tallytree verify`` does."""
+    with step("read the folder"):
+        release = tt.load(out)
+    with step("check") as facts:
+        verification = release.verify()
+        facts["checks"] = [check.name for check in verification.checks]
+    if not verification:
+        sys.exit("The release fails its checks.")
+
+
+def _load_kernels(mechanism: Mechanism) -> None:
+    h = tt.Hierarchy.from_paths(["a", "b", "c"], [("r", "s", "t"), ("r", "s", "u"), ("r", "v", "w")])
+    counts = tt.GroupCounts(h, (1, 40), [[1] * 40, [2] * 40, [0] * 40])
+    tt.release(counts, epsilon=1, mechanism=mechanism)
+
+
+def main() -> None:
+    """Make or verify a release."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["release", "verify"])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--source", type=Path)
+    parser.add_argument("--levels")
+    parser.add_argument("--high", type=int)
+    parser.add_argument("--mechanism")
+    options = parser.parse_args()
+    if options.what == "verify":
+        verify_release(options.out)
+    else:
+        mechanism = tt.mechanism(options.mechanism)
+        make_release(options.source, options.out, options.levels.split(","), options.high, mechanism)
+
+
+if __name__ == "__main__":
+    main()
