@@ -13,7 +13,7 @@ from tallytree.count_files import read_origin
 from tallytree.counts import BOUNDS_NOT_CHECKED, GroupCounts, whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import LARGE
+from tallytree.level_arrays import is_large
 from tallytree.limits import MAX_CELLS
 from tallytree.path_trees import PathTree
 from tallytree.privacy.neighbours import Bounds
@@ -84,11 +84,12 @@ def read_counts(
     _refuse_repeats(place)
     shape = hierarchy.leaf_count, cells
     leaf: Ints | SparseRows
-    if shape[0] * shape[1] > LARGE:
+    if is_large(shape):
         leaf = SparseRows.from_places(place, row_groups, shape)
     else:
         leaf = np.zeros(shape, dtype=np.int64)
         leaf.reshape(-1)[place] = row_groups
+    pa.default_memory_pool().release_unused()
     return GroupCounts(
         hierarchy,
         (low, high),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import LARGE, LevelArrays, Stored, add_children
+from tallytree.level_arrays import LevelArrays, Stored, add_children, is_large
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
 from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.sizes import Sizes, check_sizes, count_sizes
@@ -151,8 +151,8 @@ class GroupCounts:
         levels: list[Stored] = []
         for level in reversed(range(len(self._hierarchy.levels))):
             sparse = isinstance(self._leaf, SparseRows)
-            is_large = self._hierarchy.region_counts[level] * count_sizes(self._sizes) > LARGE
-            add = self._add_sparse if sparse and is_large else self._add_dense
+            shape = self._hierarchy.region_counts[level], count_sizes(self._sizes)
+            add = self._add_sparse if sparse and is_large(shape) else self._add_dense
             levels.append(add(level, levels[-1] if levels else None))
         return LevelArrays(levels[::-1])
 
@@ -176,8 +176,9 @@ class GroupCounts:
         regions = self._hierarchy.region_counts[level]
         here = np.flatnonzero(leaf_level == level)
         leaf = self._leaf if len(here) == len(leaf_level) else self._leaf.take(here)
-        if not isinstance(below, SparseRows):
+        if below is None:
             return leaf.move(leaf_index[here], regions)
+        below = below if isinstance(below, SparseRows) else SparseRows.from_dense(below)
         both = SparseRows.from_parts(
             [np.diff(leaf.starts), np.diff(below.starts)],
             [leaf.columns, below.columns],

@@ -25,6 +25,11 @@ CHUNK_CELLS = 2**21
 """Regions x sizes that are worked on at once where all of a level would be too many."""
 
 
+def is_large(shape: tuple[int, int]) -> bool:
+    """Whether a level of so many regions and sizes is stored in less room."""
+    return shape[0] * shape[1] > LARGE
+
+
 class LevelArrays(Sequence[Ints]):
     """One array (regions x sizes) for each level, root first; an array is made when it is asked for.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.level_arrays import LARGE, LevelArrays, Stored, cut_rows
+from tallytree.level_arrays import LevelArrays, Stored, cut_rows, is_large
 from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.measurements import Measurements, PrivateMeasurements
 from tallytree.privacy.noise import Advance, ExactNoise, Noise, SeededNoise
@@ -45,7 +45,7 @@ def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress
     report = progress("Drawing noise", sum(regions * sizes for regions, sizes in shapes))
     noisy: list[Stored] = []
     for index, shape in enumerate(shapes):
-        if shape[0] * shape[1] <= LARGE:
+        if not is_large(shape):
             noisy.append(_add_noise_to(plan, index, plan.answer(counts, index), noise, report))
             continue
         # Every cell has noise of its own, so regions may be measured in any order, a few at a time.

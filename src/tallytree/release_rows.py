@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tallytree.errors import FolderError
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import LARGE, LevelArrays, Stored
+from tallytree.level_arrays import LevelArrays, Stored, is_large
 from tallytree.limits import MAX_CELLS
 from tallytree.path_trees import Codes, Names, encode_column, find_runs, grow_tree
 from tallytree.sizes import Sizes, count_sizes
@@ -54,7 +54,7 @@ def read_in_order(
     array = store.finish()
     first = np.concatenate([[0], np.cumsum(hierarchy.region_counts)])
     parts = [array[a:b] for a, b in pairwise(first.tolist())]
-    small = [part.size <= LARGE for part in parts]
+    small = [not is_large((len(part), cells)) for part in parts]
     return hierarchy, LevelArrays([p.astype(np.int64) if s else p for p, s in zip(parts, small, strict=True)])
 
 
@@ -110,7 +110,7 @@ def read_values(
 ) -> LevelArrays:
     """Arrays for each level; cells without a row are zero, and of a large level they may be left out."""
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
-    stores = [_Sparse(shape) if sparse and shape[0] * shape[1] > LARGE else _Dense(shape) for shape in shapes]
+    stores = [_Sparse(shape) if sparse and is_large(shape) else _Dense(shape) for shape in shapes]
     for table in tables:
         for level, place, values in _find_cells(table, hierarchy, sizes, value):
             stores[level].add(place, values)
@@ -121,9 +121,7 @@ class _Dense:
     """A level that is filled cell by cell; a large one in 32 bits for as long as all fit."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
-        self._array: npt.NDArray[Any] = np.zeros(
-            shape, dtype=np.int32 if shape[0] * shape[1] > LARGE else np.int64
-        )
+        self._array: npt.NDArray[Any] = np.zeros(shape, dtype=np.int32 if is_large(shape) else np.int64)
 
     def add(self, place: Ints, values: Ints) -> None:
         self._widen(values)

@@ -50,6 +50,13 @@ class SparseRows:
         return cls(starts, columns.astype(np.int32), _shrink(values), shape[1])
 
     @classmethod
+    def from_dense(cls, rows: npt.NDArray[np.signedinteger]) -> SparseRows:
+        """Rows that are written out."""
+        at, column = np.nonzero(rows)
+        place = at.astype(np.int64) * rows.shape[1] + column
+        return cls.from_places(place, rows[at, column].astype(np.int64), (len(rows), rows.shape[1]))
+
+    @classmethod
     def from_parts(
         cls, counts: Sequence[Ints], columns: Sequence[Places], values: Sequence[Ints], width: int
     ) -> SparseRows:

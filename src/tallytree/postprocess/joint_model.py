@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import LARGE, LevelArrays, Stored, get_column, get_shape, take_rows
+from tallytree.level_arrays import LevelArrays, Stored, get_column, get_shape, is_large, take_rows
 from tallytree.postprocess.cumulative_rounding import Rises, round_joint_model
 from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.postprocess.layout import TreeLayout
@@ -111,7 +111,7 @@ def _list_counts(layout: TreeLayout, inner: Ints, rises: Sequence[Rises]) -> Seq
     for regions, (inner_at, inner_from), (leaf_at, leaf_from) in zip(
         layout.region_counts, layout.inner_rows, layout.leaf_rows, strict=True
     ):
-        if regions * sizes > LARGE:
+        if is_large((regions, sizes)):
             found.append(_merge(leaf.take(leaf_from), leaf_at, counts[inner_from], inner_at))
             continue
         values = np.empty((regions, sizes), dtype=np.int64)

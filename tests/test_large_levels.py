@@ -1,0 +1,182 @@
+"""Levels too large to hold as they are: kept in less room, and worked on a few regions at a time.
+
+Here a dozen cells are already many, so that small trees go the way of large ones; what comes out must be the
+same.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree import level_arrays, release_files
+from tallytree.level_arrays import LevelArrays, get_rows
+from tallytree.measurement import measure
+from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.releases import Release
+from tallytree.sparse_rows import SparseRows
+from tests.instances import random_hierarchy
+
+Ints = npt.NDArray[np.int64]
+
+
+@pytest.fixture
+def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(level_arrays, "LARGE", 12)
+    monkeypatch.setattr(level_arrays, "CHUNK_CELLS", 8)
+    monkeypatch.setattr(release_files, "BATCH_ROWS", 7)
+
+
+def random_counts(seed: int) -> tt.GroupCounts:
+    """Counts on a random tree, in memory as ever."""
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, int(rng.integers(1, 6)))
+    width = int(rng.integers(1, 7))
+    leaf = rng.integers(0, 6, (h.leaf_count, width))
+    leaf[rng.random(leaf.shape) < 0.5] = 0
+    return tt.GroupCounts(h, (1, width), leaf)
+
+
+def tabulate(counts: tt.GroupCounts) -> pa.Table:
+    """A tidy table: rows of zero as well, so that every leaf is there, in the order of the leaves."""
+    rows = [
+        {
+            **dict(zip(counts.hierarchy.levels[1:], path[1:], strict=False)),
+            "size": size,
+            "groups": int(groups),
+        }
+        for path, values in zip(counts.hierarchy.leaves, counts.leaf, strict=True)
+        for size, groups in enumerate(values, start=1)
+    ]
+    names: dict[str, pa.DataType] = {level: pa.string() for level in counts.hierarchy.levels[1:]}
+    return pa.Table.from_pylist(rows, pa.schema({**names, "size": pa.int64(), "groups": pa.int64()}))
+
+
+def read(counts: tt.GroupCounts) -> tt.GroupCounts:
+    h = counts.hierarchy
+    return tt.GroupCounts.from_table(
+        tabulate(counts), regions=list(h.levels[1:]), sizes=counts.sizes, root="root", root_level=h.levels[0]
+    )
+
+
+@pytest.mark.usefixtures("few_are_many")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6))
+def test_sparse_counts_are_the_counts(seed: int) -> None:
+    counts = random_counts(seed)
+    found = read(counts)
+    assert found.hierarchy == counts.hierarchy
+    assert found.total == counts.total
+    np.testing.assert_array_equal(found.leaf, counts.leaf)
+    for level in range(len(counts.hierarchy.levels)):
+        np.testing.assert_array_equal(found.array(level), counts.array(level))
+        is_sparse = isinstance(found.levels.stored(level), SparseRows)
+        assert is_sparse == (counts.array(level).size > 12 and counts.leaf.size > 12)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10**6), smooth=st.booleans())
+def test_the_same_measurements_give_the_same_counts(seed: int, smooth: bool) -> None:
+    counts = read(random_counts(seed))
+    mechanism = tt.mechanism("cumulative-joint", smooth=smooth)
+    plan = mechanism.plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")
+    large = measure(plan, counts, noise=DigitNoise())
+    assert isinstance(large.values, LevelArrays)
+    plain = tt.Measurements(plan, [large.values[level].copy() for level in range(len(plan.levels))])
+    one = mechanism.postprocess(large, total=counts.total)
+    other = mechanism.postprocess(plain, total=counts.total)
+    assert one.objective == other.objective
+    for a, b in zip(one.counts, other.counts, strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert a.dtype == np.int64
+    squares = [((np.cumsum(n, axis=1) - t) ** 2).sum() for n, t in zip(one.counts, plain.values, strict=True)]
+    assert one.objective == sum(squares)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("seed", range(12))
+def test_a_large_release_is_written_verified_and_read_back(seed: int, tmp_path: Path) -> None:
+    counts = read(random_counts(seed))
+    release = tt.release(counts, epsilon="1")
+    release.save(tmp_path / "out")
+    again = tt.load(tmp_path / "out")
+    assert again.verify()
+    assert again.hierarchy == release.hierarchy
+    for level in range(len(release.hierarchy.levels)):
+        np.testing.assert_array_equal(again.counts[level], release.counts[level])
+        np.testing.assert_array_equal(again.measurements.values[level], release.measurements.values[level])
+    assert again.to_arrow() == release.to_arrow()
+    assert tt.evaluate(again, counts) == tt.evaluate(release, counts)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_may_stand_in_any_order(seed: int, tmp_path: Path) -> None:
+    release = tt.release(read(random_counts(seed)), epsilon="1")
+    release.save(tmp_path / "out")
+    rng = np.random.default_rng(seed)
+    cells = release.sizes[1]
+    for name in ("release.parquet", "measurements.parquet"):
+        path = tmp_path / "out" / name
+        table = pa_parquet.read_table(path)
+        order = rng.permutation(table.num_rows)
+        if name == "measurements.parquet":  # the first of so many rows tells which region is next
+            order = np.arange(table.num_rows).reshape(-1, cells)[:, ::-1].reshape(-1)
+        pa_parquet.write_table(table.take(order), path)
+    again = tt.load(tmp_path / "out")
+    assert [check.name for check in again.verify().checks if not check.passed] == ["files"]
+    for level in range(len(release.hierarchy.levels)):
+        np.testing.assert_array_equal(again.counts[level], release.counts[level])
+        np.testing.assert_array_equal(again.measurements.values[level], release.measurements.values[level])
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_what_is_wrong_in_a_large_release_is_found() -> None:
+    counts = read(random_counts(3))
+    release = tt.release(counts, epsilon="1")
+    last = release.counts[-1].copy()
+    last[-1, 0] += 1
+    last[0, 0] = -1
+    changed = [*(release.counts[level] for level in range(len(release.counts) - 1)), last]
+    small = Release(release.measurements, changed, release.total, release.manifest)
+    stored = SparseRows.from_dense(last)
+    large = Release(
+        release.measurements, LevelArrays([*changed[:-1], stored]), release.total, release.manifest
+    )
+    assert not large.verify()
+    assert large.verify() == small.verify()
+
+
+@given(seed=st.integers(0, 10**6), rows=st.integers(0, 8), width=st.integers(1, 5))
+def test_sparse_rows_are_the_rows(seed: int, rows: int, width: int) -> None:
+    rng = np.random.default_rng(seed)
+    number = int(rng.integers(0, 30))
+    if rows == 0:
+        number = 0
+    at, column = rng.integers(0, max(1, rows), number), rng.integers(0, width, number)
+    values = rng.integers(-3, 4, number) * int(rng.choice([1, 2**33]))
+    dense = np.zeros((rows, width), dtype=np.int64)
+    np.add.at(dense, (at, column), values)
+    sparse = SparseRows.from_cells(at, column, values, (rows, width))
+    assert sparse.shape == dense.shape
+    np.testing.assert_array_equal(sparse.dense(), dense)
+    assert (sparse.values != 0).all()
+    if rows:
+        some = rng.integers(0, rows, 5)
+        np.testing.assert_array_equal(sparse.take(some).dense(), dense[some])
+        start, stop = sorted(rng.integers(0, rows + 1, 2))
+        np.testing.assert_array_equal(sparse.dense(start, stop), dense[start:stop])
+        places = rng.integers(0, 4, rows)
+        moved = np.zeros((4, width), dtype=np.int64)
+        np.add.at(moved, places, dense)
+        np.testing.assert_array_equal(sparse.move(places, 4).dense(), moved)
+        np.testing.assert_array_equal(get_rows(LevelArrays([sparse]), 0, start, stop), dense[start:stop])
