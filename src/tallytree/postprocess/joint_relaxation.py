@@ -7,8 +7,8 @@ By Newton's method on the dual. A multiplier for every inner region and size is 
 at given prices every leaf is a small problem of its own, an isotonic regression (``leaf_fits``), and every
 inner region a linear equation. The dual is concave, and quadratic as long as no leaf's blocks change; a
 Newton step solves a linear system in which a leaf counts only by its blocks (``newton_system``). Steps are
-damped where the quadratic model turns out wrong. If the levels above weigh more than the leaves, the weights
-are raised to what they are in stages, since prices that are good for one stage are near those of the next.
+damped where the quadratic model turns out wrong. The weights above the leaves are raised to what they are in
+stages, from nearly none, since prices that are good for one stage are near those of the next.
 
 The leaves' fits x are always feasible, so with s for their sums and z for what the multipliers say the sums
 should be, the gap between primal and dual value is exactly the sum of w |s - z|^2, plus price times deficit
@@ -36,9 +36,11 @@ Flags = npt.NDArray[np.bool_]
 
 GAP = 5e-7
 """The relative duality gap to stop at."""
-STAGE_GAP = 1e-4
-STAGE = 8.0
+STAGE_GAP = 0.3
+STAGE = 4.0
 """How much the weights above the leaves are raised from stage to stage."""
+FIRST_STAGE = 1024.0
+"""How much lighter than the leaves they are at first."""
 LEAST_DAMPING = 1e-3
 """In terms of the leaves' own ease."""
 MOST_STEPS = 60
@@ -117,7 +119,7 @@ def relax_joint_model(problem: JointProblem) -> Relaxed:
     search = _Search(problem)
     least = float(problem.weights[problem.tree.level + 1][search.has_leaves].min())
     heaviest = float(problem.weights[problem.tree.level].max())
-    cap = least
+    cap = least / FIRST_STAGE
     while cap < heaviest:
         search.weigh(cap)
         search.run(STAGE_GAP)
