@@ -1,6 +1,7 @@
 """The region hierarchy."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,59 @@ def test_parents_agree_with_the_paths(seed: int, levels: int) -> None:
     inner = {path[:-1] for level in range(len(h.levels)) for path in h.regions(level)}
     regions = [path for level in range(len(h.levels)) for path in h.regions(level)]
     assert set(h.leaves) == {path for path in regions if path not in inner}
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))
+def test_children_are_found_by_parent_and_name(seed: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, levels)
+    for level in range(len(h.levels)):
+        above = h.regions(level - 1) if level else ((),)
+        parents = rng.integers(-1 if level else 0, len(above), 20)
+        names = [
+            f"{level}.{rng.integers(0, 4)}" if level else str(rng.choice(["root", "x"])) for _ in parents
+        ]
+        found = h.find_children(level, parents, pa.array(names, pa.large_string()))
+        for parent, name, place in zip(parents, names, found, strict=True):
+            path = (*above[parent], name) if parent >= 0 else None
+            expected = h.regions(level).index(path) if path in h.regions(level) else -1
+            assert place == expected
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))
+def test_paths_names_and_ancestors_agree(seed: int, levels: int) -> None:
+    h = random_hierarchy(np.random.default_rng(seed), levels)
+    for level in range(len(h.levels)):
+        assert tuple(h.path(level, i) for i in range(h.region_counts[level])) == h.regions(level)
+        assert h.names(level).to_pylist() == [path[-1] for path in h.regions(level)]
+        for above in range(level + 1):
+            found = [h.regions(above)[i] for i in h.ancestors(level, above)]
+            assert found == [path[: above + 1] for path in h.regions(level)]
+        expected = [path[level] if level < len(path) else None for path in h.leaves]
+        assert h.leaf_names(level).to_pylist() == expected
+    assert h.leaf_count == len(h.leaves)
+    leaf_level, leaf_index = h.leaf_places
+    assert [h.path(a, b) for a, b in zip(leaf_level, leaf_index, strict=True)] == list(h.leaves)
+
+
+@given(seed=st.integers(0, 10_000), levels=st.integers(2, 5))
+def test_a_table_in_any_order_gives_the_tree_of_its_paths(seed: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    h = random_hierarchy(rng, levels)
+    if len(h.levels) == 1:
+        return
+    rows = [h.leaves[i] for i in [*rng.integers(0, h.leaf_count, 10), *range(h.leaf_count)]]
+    table = pa.table(
+        {
+            name: pa.array([path[depth] if depth < len(path) else None for path in rows], pa.string())
+            for depth, name in enumerate(h.levels[1:], start=1)
+        }
+    )
+    found = tt.read_hierarchy(table, regions=list(h.levels[1:]), root="root", root_level=h.levels[0])
+    expected = tt.Hierarchy.from_paths(h.levels, list(dict.fromkeys(rows)))
+    assert found == expected
+    assert found.leaves == expected.leaves
+    assert hash(found) == hash(expected)
 
 
 @given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))

@@ -77,15 +77,15 @@ def measure(name: str, source: Path, levels: Sequence[str], high: int, mechanism
 
 def _run(*words: str) -> list[Step]:
     command = [sys.executable, "-m", "benchmarks.scale.steps", *words]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
     found = []
-    for line in process.stdout:
-        facts = json.loads(line)
-        name, seconds, worked, peak = (facts.pop(key) for key in ("step", "seconds", "worked", "peak"))
-        found.append(Step(name, seconds, worked, peak, facts))
-        print(f"  {found[-1].name}: {found[-1].seconds:.1f} s, {found[-1].peak / 1e9:.1f} GB", flush=True)
-    if process.wait():
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            facts = json.loads(line)
+            name, seconds, worked, peak = (facts.pop(key) for key in ("step", "seconds", "worked", "peak"))
+            found.append(Step(name, seconds, worked, peak, facts))
+            print(f"  {name}: {seconds:.1f} s, {peak / 1e9:.1f} GB", flush=True)
+    if process.returncode:
         raise RuntimeError(f"The command ended with exit code {process.returncode}.")
     return found
 

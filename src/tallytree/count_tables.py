@@ -89,7 +89,6 @@ def read_counts(
     else:
         leaf = np.zeros(shape, dtype=np.int64)
         leaf.reshape(-1)[place] = row_groups
-    pa.default_memory_pool().release_unused()
     return GroupCounts(
         hierarchy,
         (low, high),

@@ -8,6 +8,7 @@ from typing import Any, NoReturn, Self, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
@@ -90,10 +91,12 @@ class GroupCounts:
         """
         from tallytree.count_tables import read_counts
 
-        return read_counts(
+        counts = read_counts(
             table, regions=regions, size=size, groups=groups, sizes=sizes, root=root,
             root_level=root_level, hierarchy=hierarchy, bounds=bounds and check_bounds(bounds),
         )  # fmt: skip
+        pa.default_memory_pool().release_unused()  # the table may have been large, and is not needed any more
+        return counts
 
     @property
     def hierarchy(self) -> Hierarchy:
