@@ -21,7 +21,7 @@ from tallytree import level_arrays, release_files
 from tallytree.level_arrays import LevelArrays, get_rows
 from tallytree.measurement import measure
 from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.releases import Release
+from tallytree.releases import MAKER, Release
 from tallytree.sparse_rows import SparseRows
 from tests.instances import random_hierarchy
 
@@ -147,7 +147,7 @@ def test_what_is_wrong_in_a_large_release_is_found() -> None:
     last[-1, 0] += 1
     last[0, 0] = -1
     changed = [*(release.counts[level] for level in range(len(release.counts) - 1)), last]
-    small = Release(release.measurements, changed, release.total, release.manifest)
+    small = Release(release.measurements, changed, release.total, release.manifest, made_by=MAKER)
     stored = SparseRows.from_dense(last)
     large = Release(
         release.measurements, LevelArrays([*changed[:-1], stored]), release.total, release.manifest

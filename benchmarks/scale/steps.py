@@ -20,7 +20,7 @@ from tallytree.manifest import write_manifest
 from tallytree.measurement import measure
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.releases import Release
+from tallytree.releases import MAKER, Release
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def make_release(source: Path, out: Path, levels: Sequence[str], high: int, mech
         solution=solution,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    release = Release(measurements, solution.counts, counts.total, manifest)
+    release = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
     with step("check"):
         if not release.verify():
             sys.exit("The release fails its checks.")
