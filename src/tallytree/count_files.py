@@ -97,14 +97,19 @@ def read_origin(table: pa.Table) -> Origin | None:
 
 
 def _tabulate(counts: GroupCounts) -> pa.Table:
-    shown = counts.leaf > 0
-    shown[~shown.any(axis=1), 0] = True
-    leaf, size = np.nonzero(shown)
+    leaf, size, groups = counts.list_cells()
+    empty = np.setdiff1d(np.arange(counts.hierarchy.leaf_count), leaf)
+    leaf = np.concatenate([leaf, empty])
+    order = np.argsort(leaf, kind="stable")
+    nothing = np.zeros(len(empty), dtype=np.int64)
+    leaf, size, groups = (
+        column[order] for column in (leaf, np.concatenate([size, nothing]), np.concatenate([groups, nothing]))
+    )
     columns: dict[str, Any] = {}
     for depth, level in enumerate(counts.hierarchy.levels[1:], start=1):
         columns[level] = counts.hierarchy.leaf_names(depth).take(leaf).cast(pa.string())
     columns["size"] = pa.array(size + counts.sizes[0], pa.int64())
-    columns["groups"] = pa.array(counts.leaf[leaf, size], pa.int64())
+    columns["groups"] = pa.array(groups, pa.int64())
     return pa.table(columns)
 
 

@@ -128,6 +128,12 @@ class GroupCounts:
         """Leaves x sizes, in the order of ``hierarchy.leaves``; read-only."""
         return self._leaf.dense() if isinstance(self._leaf, SparseRows) else self._leaf
 
+    def list_cells(self) -> tuple[Ints, Ints, Ints]:
+        """The leaves' counts that are not zero: leaf, place of the size, number of groups; leaf by leaf."""
+        stored = self._leaf if isinstance(self._leaf, SparseRows) else SparseRows.from_dense(self._leaf)
+        leaf, size, groups = stored.cells(0, stored.shape[0])
+        return leaf, size.astype(np.int64), groups
+
     @property
     def total(self) -> int:
         """G: the number of groups, which is public."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tallytree.engines.session import Session
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import is_large
 from tallytree.limits import MAX_CELLS
 from tallytree.privacy.neighbours import Bounds
 from tallytree.progress import Progress
@@ -21,6 +22,7 @@ from tallytree.records.columns import Columns, Records
 from tallytree.records.dirt import refuse_dirt, refuse_missing
 from tallytree.records.query import count_cells, list_regions
 from tallytree.sizes import Sizes, count_sizes
+from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table
 
 if TYPE_CHECKING:
@@ -68,7 +70,9 @@ class Counter:
         paths = sorted((root, *map(str, path)) for path in names)
         return Hierarchy.from_paths([root_level, *columns.regions], paths)
 
-    def count(self, people: Records, frame: Records | None, hierarchy: Hierarchy, sizes: Sizes) -> Ints:
+    def count(
+        self, people: Records, frame: Records | None, hierarchy: Hierarchy, sizes: Sizes
+    ) -> Ints | SparseRows:
         """Leaves x sizes, if nothing is wrong with the records."""
         shape = hierarchy.leaf_count, count_sizes(sizes)
         if shape[0] * shape[1] > MAX_CELLS:
@@ -90,6 +94,8 @@ class Counter:
             raise CountsError(f"Groups of people that are not in the frame: {strays.sum()}.")
         if torn.any():
             raise CountsError(f"Groups in more than one region: {torn.sum()}. A group must be in one.")
+        if is_large(shape):
+            return SparseRows.from_cells(code, size - sizes[0], groups, shape)
         leaf = np.zeros(shape, dtype=np.int64)
         leaf[code, size - sizes[0]] = groups
         return leaf
