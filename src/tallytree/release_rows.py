@@ -44,7 +44,7 @@ def read_in_order(
             or done + table.num_rows > rows
         ):
             return None
-        heads.append(table.select([*levels, "level"]).take(np.arange(0, table.num_rows, cells)))
+        heads.append(_take_names(table, levels, np.arange(0, table.num_rows, cells)))
         store.write(done // cells, table[value].to_numpy().reshape(-1, cells))
         done += table.num_rows
     depth = _find_levels(pa.concat_tables(heads), levels) if heads else np.zeros(0, dtype=np.int64)
@@ -56,6 +56,13 @@ def read_in_order(
     parts = [array[a:b] for a, b in pairwise(first.tolist())]
     small = [not is_large((len(part), cells)) for part in parts]
     return hierarchy, LevelArrays([p.astype(np.int64) if s else p for p, s in zip(parts, small, strict=True)])
+
+
+def _take_names(table: pa.Table, levels: Sequence[str], rows: Ints) -> pa.Table:
+    """The names in some rows, written anew: as they are they would keep all that was read with them."""
+    names = table.select([*levels, "level"]).take(rows)
+    columns = [names[name].cast(pa.string()).dictionary_encode() for name in names.column_names]
+    return pa.table(columns, names=names.column_names)
 
 
 def _get_codes(table: pa.Table, name: str) -> Codes:
@@ -70,7 +77,7 @@ def read_regions(tables: Iterable[pa.Table], levels: Sequence[str], sizes: Sizes
     cells, rows = count_sizes(sizes), 0
     heads = []
     for table in tables:
-        heads.append(table.select([*levels, "level"]).take(np.arange(-rows % cells, table.num_rows, cells)))
+        heads.append(_take_names(table, levels, np.arange(-rows % cells, table.num_rows, cells)))
         rows += table.num_rows
     if rows == 0 or rows % cells:
         raise FolderError("The measurements do not have a row for every region and size.")
