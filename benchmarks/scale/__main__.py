@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.machine import describe_machine
 from benchmarks.scale import blocks, tracts
 from benchmarks.scale.page import Case, Step, write_page
+from tallytree.reproduction.machine import describe_machine
 
 PAGE = Path(__file__).parent.parent / "SCALE.md"
 TRACT_SIZES = (20, 100, 1000)
