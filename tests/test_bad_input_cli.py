@@ -19,8 +19,10 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
+from tallytree import releases
 from tallytree.cli.main import main
 from tallytree.privacy.noise import ExactNoise
+from tallytree.release_files import write_file
 from tests.bad_input_support import (
     BAD_FILES,
     HEADER,
@@ -356,19 +358,18 @@ def full_disk(*args: object, **options: object) -> None:
 def test_full_disk_leaves_nothing_behind(
     when: str, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_table = pa_parquet.write_table
-    written: list[object] = []
+    written: list[Path] = []
 
-    def write_some(table: Any, where: Any, **options: Any) -> None:
+    def write_some(parts: Any, schema: Any, where: Path) -> str:
         written.append(where)
         if len(written) == {"first table": 1, "second table": 2}.get(when):
-            Path(where).write_bytes(b"half")
+            where.write_bytes(b"half")
             full_disk()
-        write_table(table, where, **options)
+        return write_file(parts, schema, where)
 
-    monkeypatch.setattr(pa_parquet, "write_table", write_some)
+    monkeypatch.setattr(releases, "write_file", write_some)
     if when == "manifest":
-        monkeypatch.setattr(Path, "write_text", full_disk)
+        monkeypatch.setattr(Path, "write_bytes", full_disk)
     if when == "flush":
         monkeypatch.setattr(os, "fsync", full_disk)
     if when == "before":

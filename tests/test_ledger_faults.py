@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
+from tallytree import releases
 from tallytree.cli.main import main
 from tallytree.errors import LedgerError
 from tallytree.ledger.outcomes import find_outcome
@@ -176,7 +176,7 @@ def test_a_signal_at_any_step_is_answered_with_what_was_spent(
         "commit": (Transaction, "commit", terminate),
         "committed": (Transaction, "commit", stop_after_commit),
         "noise": (ExactNoise, "draw", terminate),
-        "write": (pa_parquet, "write_table", terminate),
+        "write": (releases, "write_file", terminate),
         "flush": (os, "fsync", terminate),
     }
     with monkeypatch.context() as patch:
@@ -198,7 +198,7 @@ def test_a_full_disk_after_the_charge_says_what_was_spent(
 ) -> None:
     make_ledger(file)
     with monkeypatch.context() as patch:
-        patch.setattr(*{"write": (pa_parquet, "write_table"), "flush": (os, "fsync")}[when], fill_disk)
+        patch.setattr(*{"write": (releases, "write_file"), "flush": (os, "fsync")}[when], fill_disk)
         code, said = run()
     assert code == 2
     check_message(said.removesuffix("\n").removeprefix("Error: "), file.parent)

@@ -55,6 +55,10 @@ def check_root(root: str, root_level: str) -> None:
     for what, name in (("root", root), ("root's level", root_level)):
         if not isinstance(name, str) or not name.strip():
             raise CountsError(f"The {what} must have a name.")
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise CountsError(f"The name of the {what} cannot be written as UTF-8.") from None
 
 
 def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
