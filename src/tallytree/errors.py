@@ -9,6 +9,7 @@
     │   ├── MechanismError    an unknown mechanism or option, measurements that do not fit it
     │   ├── LedgerError       a ledger that cannot be used, or a budget that does not allow a charge
     │   ├── SpecError         a release.toml
+    │   ├── ReportError       a report that cannot be made: the shapes for its map
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
@@ -55,6 +56,10 @@ class LedgerError(InputError):
 
 class SpecError(InputError):
     """A release.toml is wrong."""
+
+
+class ReportError(InputError):
+    """A report cannot be made: the shapes for its map are wrong."""
 
 
 class FolderError(InputError):

@@ -1,0 +1,70 @@
+"""How exact the measured counts of a level are, from the plan alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tallytree.privacy.plan import LevelPlan, Plan
+
+COVERED = 0.95
+NORMAL_QUANTILE = 1.959963984540054
+"""Of 0.975: nineteen of twenty values of a normal distribution lie within so many standard deviations."""
+
+ANSWERS = {
+    "sizes": "the number of groups of one size in one region",
+    "cumulative": "the number of groups of up to some size in one region",
+    "chain": "a running number of groups over the sizes and the regions of the level",
+}
+"""What one measured answer is, by the name of the query."""
+
+
+@dataclass(frozen=True)
+class LevelAccuracy:
+    """The noise of one measured answer."""
+
+    name: str
+    answer: str
+    """What was measured, in words."""
+    deviation: float
+    """The standard deviation."""
+    reach: int
+    """Nineteen of twenty noises are at most so large, up or down."""
+
+
+def find_accuracy(plan: Plan) -> list[LevelAccuracy]:
+    """For each level, root first."""
+    return [
+        LevelAccuracy(
+            level.name, ANSWERS.get(level.query, "one number"), find_deviation(level), find_reach(level)
+        )
+        for level in plan.levels
+    ]
+
+
+def find_deviation(level: LevelPlan) -> float:
+    """The standard deviation of the noise.
+
+    Two-sided geometric noise of scale lambda, P(k) proportional to q^|k| with q = exp(-1/lambda), has the variance
+    2 q / (1 - q)^2; the root of it is 1 / (sqrt(2) sinh(1 / (2 lambda))). For discrete Gaussian noise it is sigma
+    at most, and nearly that.
+    """
+    scale = float(level.scale)
+    if level.unit == "rho":
+        return scale
+    half = 1 / (2 * scale)
+    return 0.0 if half > 350 else 1 / (math.sqrt(2) * math.sinh(half))
+
+
+def find_reach(level: LevelPlan) -> int:
+    """The least k for which the noise is within -k .. k with probability 95 %.
+
+    For two-sided geometric noise P(|noise| > k) = 2 q^(k+1) / (1 + q).
+    """
+    scale = float(level.scale)
+    if level.unit == "rho":
+        return math.ceil(NORMAL_QUANTILE * scale)
+    q = math.exp(-1 / scale)
+    if 2 * q / (1 + q) <= 1 - COVERED:
+        return 0
+    return max(0, math.ceil(-scale * math.log((1 - COVERED) * (1 + q) / 2) - 1))

@@ -1,0 +1,188 @@
+// ---- The data of the page: regions and their counts (written by packing.py and content.py) ----
+
+const FACTS = 5;
+const MEAN_GRID = 1e6;
+
+function readFacts() {
+  return JSON.parse(document.getElementById("facts").textContent);
+}
+
+async function readBytes(id) {
+  const text = atob(document.getElementById(id).textContent);
+  const packed = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) packed[i] = text.charCodeAt(i);
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Reads numbers of variable length, one after the other. */
+class Reader {
+  constructor(bytes, at = 0) {
+    this.bytes = bytes;
+    this.at = at;
+  }
+
+  next() {
+    let value = 0;
+    let weight = 1;
+    for (;;) {
+      const byte = this.bytes[this.at++];
+      value += (byte & 127) * weight; // no shifts: numbers go beyond 32 bits
+      if (byte < 128) return value;
+      weight *= 128;
+    }
+  }
+
+  nextSigned() {
+    const value = this.next();
+    return value % 2 ? -(value + 1) / 2 : value / 2;
+  }
+}
+
+/** All regions as nodes of a tree, level by level, numbered from the root (0) on. */
+class Regions {
+  constructor(facts, buffers) {
+    this.facts = facts;
+    [this.low, this.high] = facts.sizes;
+    this.levels = facts.levels;
+    this.buffers = buffers;
+    this.first = [];
+    this.count = 0;
+    for (const level of this.levels) {
+      this.first.push(this.count);
+      this.count += level.names.length;
+    }
+    const n = this.count;
+    this.level = new Uint8Array(n);
+    this.parent = new Int32Array(n);
+    this.groups = new Float64Array(n);
+    this.mean = new Float64Array(n);
+    this.ones = new Float64Array(n);
+    this.cells = new Int32Array(n);
+    this.start = new Float64Array(n);
+    this.children = Array.from({ length: n }, () => []);
+    this.levels.forEach((level, depth) => this.#readLevel(level, depth));
+    this.decoded = new Map();
+  }
+
+  #readLevel(level, depth) {
+    const reader = new Reader(this.buffers[depth]);
+    const first = this.first[depth];
+    const bytes = new Float64Array(level.names.length);
+    for (let i = 0; i < level.names.length; i++) {
+      const node = first + i;
+      this.level[node] = depth;
+      this.parent[node] = depth ? this.first[depth - 1] + level.parents[i] : -1;
+      if (depth) this.children[this.parent[node]].push(node);
+      this.cells[node] = reader.next();
+      bytes[i] = reader.next();
+      this.groups[node] = reader.next();
+      this.mean[node] = reader.next() / MEAN_GRID;
+      this.ones[node] = reader.next();
+    }
+    let at = reader.at;
+    for (let i = 0; i < bytes.length; i++) {
+      this.start[first + i] = at;
+      at += bytes[i];
+    }
+  }
+
+  name(node) {
+    const depth = this.level[node];
+    return this.levels[depth].names[node - this.first[depth]];
+  }
+
+  levelName(node) {
+    return this.levels[this.level[node]].name;
+  }
+
+  path(node) {
+    const path = [];
+    for (let at = node; at >= 0; at = this.parent[at]) path.unshift(at);
+    return path;
+  }
+
+  /** The sizes that have groups (or an interval), and the groups; read when first asked for. */
+  distribution(node) {
+    if (!this.decoded.has(node)) this.decoded.set(node, this.#decode(node));
+    return this.decoded.get(node);
+  }
+
+  #decode(node) {
+    const reader = new Reader(this.buffers[this.level[node]], this.start[node]);
+    const n = this.cells[node];
+    const hasIntervals = this.facts.coverage !== null;
+    const sizes = new Float64Array(n);
+    const groups = new Float64Array(n);
+    const lows = hasIntervals ? new Float64Array(n) : null;
+    const highs = hasIntervals ? new Float64Array(n) : null;
+    let size = this.low - 1;
+    for (let i = 0; i < n; i++) {
+      size += reader.next();
+      sizes[i] = size;
+      groups[i] = reader.nextSigned();
+      if (hasIntervals) {
+        lows[i] = groups[i] - reader.nextSigned();
+        highs[i] = groups[i] + reader.nextSigned();
+      }
+    }
+    return new Distribution(sizes, groups, lows, highs, this.groups[node]);
+  }
+}
+
+/** How many groups of each size there are in one region. */
+class Distribution {
+  constructor(sizes, groups, lows, highs, total) {
+    Object.assign(this, { sizes, groups, lows, highs, total });
+    this.upTo = new Float64Array(groups.length);
+    let sum = 0;
+    let weighted = 0;
+    groups.forEach((value, i) => {
+      sum += value;
+      weighted += value * sizes[i];
+      this.upTo[i] = sum;
+    });
+    this.mean = total ? weighted / total : NaN;
+  }
+
+  /** The place of the last cell with at most this size; -1 if there is none. */
+  #find(size) {
+    let low = 0;
+    let high = this.sizes.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.sizes[middle] <= size) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  at(size) {
+    const i = this.#find(size);
+    return i >= 0 && this.sizes[i] === size ? this.groups[i] : 0;
+  }
+
+  atMost(size) {
+    const i = this.#find(size);
+    return i >= 0 ? this.upTo[i] : 0;
+  }
+
+  interval(size) {
+    if (!this.lows) return null;
+    const i = this.#find(size);
+    return i >= 0 && this.sizes[i] === size ? [this.lows[i], this.highs[i]] : [0, 0];
+  }
+
+  /** The least size with at least this share of the groups at or below it. */
+  quantile(share) {
+    if (!this.total) return NaN;
+    const wanted = share * this.total;
+    for (let i = 0; i < this.upTo.length; i++) if (this.upTo[i] >= wanted) return this.sizes[i];
+    return this.sizes[this.sizes.length - 1];
+  }
+
+  largest() {
+    for (let i = this.sizes.length - 1; i >= 0; i--) if (this.groups[i]) return this.sizes[i];
+    return NaN;
+  }
+}

@@ -1,0 +1,50 @@
+// ---- What is shown, as CSV ----
+
+/** A field; text that a spreadsheet would take for a formula is marked as text. */
+function csvField(value) {
+  let text = typeof value === "number" ? (Number.isFinite(value) ? String(value) : "") : value;
+  if (typeof value === "string" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function csv(rows) {
+  return rows.map((row) => `${row.map(csvField).join(",")}\r\n`).join("");
+}
+
+function regionColumns(regions, node) {
+  const path = regions.path(node);
+  return [...regions.levels.map((_, depth) => (depth < path.length ? regions.name(path[depth]) : "")), regions.levelName(node)];
+}
+
+function listShown(regions, nodes, from, to) {
+  const ends = regions.facts.coverage === null ? [] : ["groups_low", "groups_high"];
+  const rows = [[...regions.levels.map((level) => level.name), "level", "size", "groups", ...ends, "share", "groups_up_to_size"]];
+  for (const node of nodes) {
+    const distribution = regions.distribution(node);
+    const place = regionColumns(regions, node);
+    for (let size = from; size <= to; size++) {
+      const groups = distribution.at(size);
+      rows.push([...place, size, groups, ...(distribution.interval(size) ?? []), distribution.total ? groups / distribution.total : NaN, distribution.atMost(size)]);
+    }
+  }
+  return csv(rows);
+}
+
+function listAll(regions) {
+  const shares = [0.1, 0.25, 0.5, 0.75, 0.9];
+  const rows = [[...regions.levels.map((level) => level.name), "level", "groups", "mean_size", "share_of_size_1", ...shares.map((share) => `quantile_${100 * share}`)]];
+  for (let node = 0; node < regions.count; node++) {
+    const distribution = regions.distribution(node);
+    rows.push([...regionColumns(regions, node), distribution.total, distribution.mean, distribution.total ? distribution.at(1) / distribution.total : NaN, ...shares.map((share) => distribution.quantile(share))]);
+  }
+  return csv(rows);
+}
+
+function download(name, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
+  const link = html("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}

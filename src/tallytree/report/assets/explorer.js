@@ -1,0 +1,277 @@
+// ---- The explorer: which regions are shown, and how ----
+
+const MOST_ARE = 0.999;
+const FEWEST_SIZES = 8;
+const MOST_ROWS = 2000;
+const QUANTILES = [["10 %", 0.1], ["25 %", 0.25], ["Median", 0.5], ["75 %", 0.75], ["90 %", 0.9]];
+
+class Explorer {
+  constructor(regions, mapBytes) {
+    this.regions = regions;
+    this.shades = new Shades(regions);
+    this.marks = { a: 0, b: null };
+    this.active = "a";
+    this.cursor = 0;
+    this.view = "icicle";
+    this.show = { measure: "groups", axis: "linear", cumulative: false };
+    this.range = "most";
+    byId("explorer").hidden = false;
+    const picking = { pick: (node, options) => this.pick(node, options), compare: (node) => this.compare(node) };
+    this.icicle = new Icicle(regions, this.shades, picking);
+    this.map = mapBytes && new RegionMap(regions, this.shades, mapBytes, picking.pick);
+    this.chart = new Chart((from, to) => this.#setRange("own", from, to));
+    this.search = new Search(regions, (node) => this.pick(node));
+    this.#connect();
+    this.#explainLeftOut();
+    this.map?.shade();
+    this.shades.drawLegend(byId("legend"));
+    this.#draw();
+  }
+
+  #connect() {
+    for (const radio of document.querySelectorAll("input[name=slot]")) {
+      radio.checked = radio.value === this.active;
+      radio.addEventListener("change", () => (this.active = radio.value));
+    }
+    byId("swap").addEventListener("click", () => {
+      [this.marks.a, this.marks.b] = [this.marks.b, this.marks.a];
+      this.#draw();
+      this.#say("A and B were swapped.");
+    });
+    byId("clear").addEventListener("click", () => {
+      this.marks.b = null;
+      this.#activate("a");
+      this.#draw();
+      this.#say("Region B was removed.");
+      byId("query").focus();
+    });
+    chooseOne(byId("measure"), (value) => this.#change({ measure: value }));
+    chooseOne(byId("axis"), (value) => this.#change({ axis: value }));
+    byId("cumulative").addEventListener("change", (event) => this.#change({ cumulative: event.target.checked }));
+    this.pressRange = chooseOne(byId("range"), (value) => this.#setRange(value));
+    for (const id of ["from", "to"]) byId(id).addEventListener("change", () => this.#readRange());
+    byId("shade").addEventListener("change", (event) => this.#shade(event.target.value));
+    byId("numbers").addEventListener("toggle", () => this.#drawTable());
+    byId("save").addEventListener("click", () => download(`${this.#file()}.csv`, listShown(this.regions, this.#nodes(), this.from, this.to)));
+    byId("save-all").addEventListener("click", () => download(`${this.regions.facts.file}-regions.csv`, listAll(this.regions)));
+    if (!(this.regions.low <= 1 && this.regions.high >= 1)) byId("shade").querySelector("[value=ones]").remove();
+    if (this.map) {
+      byId("views").hidden = false;
+      chooseOne(byId("views"), (value) => this.#look(value));
+    }
+  }
+
+  #explainLeftOut() {
+    const names = this.regions.facts.leftOut.map((name) => shorten(name, 40));
+    byId("left-out").hidden = !names.length;
+    if (names.length) byId("left-out").textContent = `This page leaves out the level ${names.join(" and ")}: it has too many regions for one page. They are in release.parquet.`;
+  }
+
+  pick(node, { focus = false } = {}) {
+    this.marks[this.active] = node;
+    this.cursor = node;
+    this.#draw(focus);
+    const distribution = this.regions.distribution(node);
+    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(distribution.total)} groups, mean size ${showMean(distribution.mean)}.`);
+  }
+
+  compare(node) {
+    this.marks.b = node;
+    this.#draw();
+    this.#say(`Region B: ${shorten(this.regions.name(node))}.`);
+  }
+
+  #activate(slot) {
+    this.active = slot;
+    for (const radio of document.querySelectorAll("input[name=slot]")) radio.checked = radio.value === slot;
+  }
+
+  #look(view) {
+    this.view = view;
+    byId("icicle-view").hidden = view !== "icicle";
+    byId("map-view").hidden = view !== "map";
+    this.#drawFinder(false);
+  }
+
+  #shade(measure) {
+    this.shades.choose(measure);
+    this.map?.shade();
+    this.shades.drawLegend(byId("legend"));
+    this.#drawFinder(false);
+  }
+
+  #change(changes) {
+    Object.assign(this.show, changes);
+    this.#drawChart();
+    this.#drawTable();
+  }
+
+  #say(text) {
+    byId("announcer").textContent = text;
+  }
+
+  #nodes() {
+    return [this.marks.a, this.marks.b].filter((node) => node !== null);
+  }
+
+  #distributions() {
+    return this.#nodes().map((node) => this.regions.distribution(node));
+  }
+
+  #file() {
+    const plain = (node) => this.regions.name(node).toLowerCase().replace(/[^a-z0-9]+/g, "-").slice(0, 30).replace(/^-|-$/g, "");
+    return [...new Set([this.regions.facts.file, ...this.#nodes().map(plain)])].filter(Boolean).join("-");
+  }
+
+  #draw(focus = false) {
+    this.#drawFinder(focus);
+    this.#drawSlots();
+    this.#drawHeading();
+    this.#drawSummary();
+    this.#explainPrecision();
+    this.#setRange(this.range, this.from, this.to);
+  }
+
+  #drawFinder(focus) {
+    if (this.view === "icicle") this.icicle.draw(this.cursor, this.marks, focus);
+    else this.map.mark(this.cursor, this.marks, focus);
+  }
+
+  #drawSlots() {
+    const { regions, marks } = this;
+    byId("slot-a-name").textContent = shorten(regions.name(marks.a), 80);
+    byId("slot-b-name").textContent = marks.b === null ? "none yet: choose here, then pick" : shorten(regions.name(marks.b), 80);
+    byId("slot-b-name").classList.toggle("empty", marks.b === null);
+    byId("swap").disabled = byId("clear").disabled = marks.b === null;
+  }
+
+  #drawHeading() {
+    const { regions, marks } = this;
+    const title = byId("region-name");
+    title.replaceChildren(html("bdi", {}, regions.name(marks.a)));
+    if (marks.b !== null) title.append(html("span", { class: "quiet" }, " beside "), html("bdi", {}, regions.name(marks.b)));
+    if (title.textContent.length > 200) title.setAttribute("tabindex", "0"); // it scrolls
+    else title.removeAttribute("tabindex");
+    const path = regions.path(marks.a);
+    byId("crumbs").replaceChildren(
+      ...path.flatMap((node, depth) => {
+        const label = html("bdi", {}, shorten(regions.name(node), 30));
+        if (node === marks.a) return [html("span", { "aria-current": "location" }, label, html("span", { class: "quiet" }, ` (${shorten(regions.levelName(node), 30)})`))];
+        const button = html("button", { type: "button", class: "link" }, label);
+        button.addEventListener("click", () => {
+          this.#activate("a");
+          this.pick(node);
+          byId("crumbs").querySelectorAll("button")[depth - 1]?.focus();
+        });
+        return [button, html("span", { "aria-hidden": "true" }, " › ")];
+      }),
+    );
+  }
+
+  #drawSummary() {
+    const { regions } = this;
+    const hasOnes = regions.low <= 1 && regions.high >= 1;
+    const columns = [
+      ["Groups", showCount, (d) => d.total],
+      ["Mean size", showMean, (d) => d.mean],
+      ...(hasOnes ? [["Of size 1", showShare, (d) => (d.total ? d.at(1) / d.total : NaN)]] : []),
+      ...QUANTILES.map(([name, share]) => [name, showCount, (d) => d.quantile(share)]),
+      ["Largest", showCount, (d) => d.largest()],
+    ];
+    const parts = this.#distributions();
+    const row = (head, cells) => html("tr", {}, head, ...cells.map((cell) => html("td", {}, cell)));
+    const head = (badge, text) => html("th", { scope: "row" }, html("span", { class: `badge badge-${badge}` }, badge.toUpperCase()), html("span", { class: "hidden-text" }, ` ${text}`));
+    const rows = parts.map((part, i) => row(head("ab"[i], shorten(regions.name(this.#nodes()[i]), 80)), columns.map(([, show, of]) => show(of(part)))));
+    if (parts.length === 2) {
+      rows.push(row(html("th", { scope: "row" }, "A − B"), columns.map(([, show, of]) => showSigned(of(parts[0]) - of(parts[1]), show))));
+    }
+    byId("summary").replaceChildren(
+      html("caption", {}, "Key figures of the released distribution; percentages are quantiles of size"),
+      html("thead", {}, html("tr", {}, html("td", {}), ...columns.map(([name]) => html("th", { scope: "col" }, name)))),
+      html("tbody", {}, ...rows),
+    );
+  }
+
+  #explainPrecision() {
+    const { regions, marks } = this;
+    const { coverage, noise } = regions.facts;
+    if (coverage !== null) {
+      byId("precision").textContent = `The lines on the bars are intervals: each holds the true count with probability ${coverage}.`;
+      return;
+    }
+    const level = noise[regions.level[marks.a]];
+    byId("precision").textContent = `How exact? At level ${shorten(regions.levelName(marks.a), 40)} a measurement (${level.answer}) carries noise with a standard deviation of ${threeDigits.format(level.deviation)}; 19 of 20 are within ± ${showCount(level.reach)} groups. Counts of about that size should not be relied on one by one.`;
+  }
+
+  #setRange(kind, from, to) {
+    const { low, high } = this.regions;
+    const parts = this.#distributions();
+    const atLeast = (size) => Math.min(high, Math.max(low + FEWEST_SIZES - 1, size || low));
+    const ends = {
+      most: () => [low, atLeast(Math.max(...parts.map((part) => part.quantile(MOST_ARE) || low)))],
+      some: () => [low, atLeast(Math.max(...parts.map((part) => part.largest() || low)))],
+      all: () => [low, high],
+      own: () => [from, to],
+    };
+    this.range = kind;
+    [this.from, this.to] = ends[kind]();
+    this.pressRange(kind);
+    for (const [id, value] of [["from", this.from], ["to", this.to]]) Object.assign(byId(id), { value, min: low, max: high });
+    this.#drawChart();
+    this.#drawTable();
+  }
+
+  #readRange() {
+    const { low, high } = this.regions;
+    const read = (id, otherwise) => {
+      const value = Math.round(byId(id).valueAsNumber);
+      return Number.isFinite(value) ? Math.min(high, Math.max(low, value)) : otherwise;
+    };
+    const ends = [read("from", this.from), read("to", this.to)].sort((a, b) => a - b);
+    this.#setRange("own", ...ends);
+  }
+
+  #drawChart() {
+    const [a, b = null] = this.#distributions();
+    const { from, to } = this;
+    this.chart.draw({ ...this.show, a, b, from, to, high: this.regions.high });
+    const shown = (d) => d.atMost(to) - d.atMost(from - 1);
+    const outside = a.total - shown(a);
+    const rest = outside > 0 ? ` ${showCount(outside)} groups of A are outside this range.` : "";
+    byId("chart-title").textContent = `${this.show.measure === "share" ? "Share of groups" : "Groups"} by size, ${showCount(from)} to ${showCount(to)}${this.show.cumulative ? ", cumulative" : ""}.${rest}`;
+  }
+
+  #drawTable() {
+    if (!byId("numbers").open) return;
+    const parts = this.#distributions();
+    const sizes = [];
+    for (let size = this.from; size <= this.to; size++) if (parts.some((part) => part.at(size) || part.interval(size)?.[1])) sizes.push(size);
+    const hasEnds = this.regions.facts.coverage !== null;
+    const names = parts.length === 2 ? ["A: ", "B: "] : [""];
+    const columns = names.flatMap((name) => [`${name}groups`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, `${name}up to this size`]);
+    const cells = (part, size) => [showCount(part.at(size)), ...(part.interval(size) ?? []).map(showCount), showShare(part.at(size) / part.total), showCount(part.atMost(size))];
+    const skipped = Math.max(0, sizes.length - MOST_ROWS);
+    byId("table").replaceChildren(
+      html("caption", {}, `Sizes ${showCount(this.from)} to ${showCount(this.to)}; sizes without groups are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),
+      html("thead", {}, html("tr", {}, ...["Size", ...columns].map((name) => html("th", { scope: "col" }, name)))),
+      html("tbody", {}, ...sizes.slice(0, MOST_ROWS).map((size) => html("tr", {}, html("th", { scope: "row" }, showCount(size)), ...parts.flatMap((part) => cells(part, size).map((cell) => html("td", {}, cell)))))),
+    );
+  }
+}
+
+async function start() {
+  setUpTheme(byId("theme"));
+  try {
+    const facts = readFacts();
+    const buffers = await Promise.all(facts.levels.map((_, depth) => readBytes(`counts-${depth}`)));
+    const mapBytes = facts.map ? await readBytes("shapes") : null;
+    new Explorer(new Regions(facts, buffers), mapBytes);
+    document.documentElement.dataset.ready = "true";
+  } catch (error) {
+    byId("trouble").textContent = "The explorer cannot be shown: this browser is too old for it, or the page is damaged.";
+    byId("trouble").hidden = false;
+    throw error;
+  }
+}
+
+start();

@@ -1,0 +1,33 @@
+// ---- Numbers and names as people read them ----
+
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+const twoPlaces = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const threeDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+
+const NONE = "–";
+
+function showCount(value) {
+  return Number.isFinite(value) ? whole.format(value) : NONE;
+}
+
+function showMean(value) {
+  return Number.isFinite(value) ? twoPlaces.format(value) : NONE;
+}
+
+function showShare(value) {
+  if (!Number.isFinite(value)) return NONE;
+  const percent = 100 * value;
+  return `${percent !== 0 && Math.abs(percent) < 1 ? threeDigits.format(percent) : percent.toFixed(1)} %`;
+}
+
+function showSigned(value, show) {
+  if (!Number.isFinite(value)) return NONE;
+  return value < 0 ? `−${show(-value)}` : `+${show(value)}`;
+}
+
+/** A name cut to a length that a label can hold; what was cut is still in the name itself. */
+function shorten(name, most = 120) {
+  const letters = Array.from(name.slice(0, 2 * most + 2));
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
+}

@@ -1,0 +1,69 @@
+"""What the explorer of the page reads: the regions, their counts, and what is known about them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tallytree.releases import Release
+from tallytree.report.accuracy import find_accuracy
+from tallytree.report.packing import Intervals, PackedLevel, pack_level
+
+MOST_REGIONS = 50_000
+"""In the explorer. Levels below are left out, and the page says so."""
+MOST_TEXT = 8_000_000
+"""Characters that names and counts may take."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The data of a page."""
+
+    facts: dict[str, Any]
+    """For JSON: names, parents, sizes, noise."""
+    levels: tuple[PackedLevel, ...]
+    """The counts of the levels that are shown, root first."""
+
+
+def gather(release: Release, intervals: Intervals | None = None) -> Content:
+    """The levels from the root down, as many as a page can hold."""
+    hierarchy, (low, high) = release.hierarchy, release.sizes
+    levels: list[dict[str, Any]] = []
+    packed: list[PackedLevel] = []
+    regions = room = 0
+    for index, name in enumerate(hierarchy.levels):
+        regions += release.measurements.plan.shape(index)[0]
+        if index and regions > MOST_REGIONS:
+            break
+        ends = None if intervals is None else (intervals.low[index], intervals.high[index])
+        level = pack_level(release.counts[index], low, ends)
+        names = [path[-1] for path in hierarchy.regions(index)]
+        room += len(level.text) + sum(map(len, names))
+        if index and room > MOST_TEXT:
+            break
+        levels.append({"name": name, "names": names, "parents": hierarchy.parents(index).tolist()})
+        packed.append(level)
+    facts = {
+        "sizes": [low, high],
+        "total": release.total,
+        "levels": levels,
+        "leftOut": list(hierarchy.levels[len(levels) :]),
+        "noise": [
+            {"answer": level.answer, "deviation": level.deviation, "reach": level.reach}
+            for level in find_accuracy(release.measurements.plan)[: len(levels)]
+        ],
+        "coverage": None if intervals is None else intervals.coverage,
+        "file": _name_files(levels[0]["names"][0]),
+    }
+    return Content(facts, tuple(packed))
+
+
+def find_intervals(release: Release) -> Intervals | None:
+    """The intervals that a release carries: the page draws them where there are any."""
+    return None  # no release carries any yet
+
+
+def _name_files(root: str) -> str:
+    """How downloaded files begin: plain letters, whatever the region is called."""
+    return re.sub(r"[^a-z0-9]+", "-", root.lower())[:40].strip("-") or "release"

@@ -1,0 +1,128 @@
+"""Counts in few bytes, for the page: only what is not zero, as numbers of variable length.
+
+A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells follow, one
+after the other, so that the page can find the cells of a region without reading those of the others. A cell is the
+distance from the region's last cell (of its first cell: from one below the lowest size) and the groups, and, where
+there are intervals, how far their ends are from the groups. A number has seven bits in each byte, the lowest first;
+a set eighth bit says that more follow (LEB128). All is deflated, and written in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+FACTS = 5
+"""Numbers for each region: its cells, their bytes, its groups, the mean size, and its groups of size 1."""
+MEAN_GRID = 10**6
+"""The mean size is a multiple of one part in this."""
+CHUNK = 2**22
+"""Cells that are looked at together."""
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """What the counts may be, for each level, regions x sizes: intervals that hold with probability ``coverage``."""
+
+    low: Sequence[Ints]
+    high: Sequence[Ints]
+    coverage: str
+    """In words, such as "90 %"."""
+
+
+@dataclass(frozen=True)
+class PackedLevel:
+    """A level as the page reads it."""
+
+    text: str
+    groups: Ints
+    """Of each region."""
+
+
+def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = None) -> PackedLevel:
+    """A level's counts, regions x sizes from ``lowest`` on, and the two ends of their intervals if there are any."""
+    facts, cells = [], []
+    for rows in _split(counts.shape):
+        ends = None if intervals is None else (intervals[0][rows], intervals[1][rows])
+        some_facts, some_cells = _pack_rows(np.asarray(counts[rows]), lowest, ends)
+        facts.append(some_facts)
+        cells.append(some_cells)
+    all_facts = np.concatenate(facts)
+    head, _ = encode(all_facts.ravel())
+    return PackedLevel(write_bytes(np.concatenate([head, *cells])), all_facts[:, 2])
+
+
+def _split(shape: tuple[int, ...]) -> Iterator[slice]:
+    regions, sizes = shape
+    step = max(1, CHUNK // max(1, sizes))
+    return (slice(first, min(first + step, regions)) for first in range(0, regions, step))
+
+
+def _pack_rows(counts: Ints, lowest: int, ends: tuple[Ints, Ints] | None) -> tuple[Ints, Bytes]:
+    shown = counts != 0
+    if ends is not None:
+        shown |= (ends[0] != 0) | (ends[1] != 0)
+    region, size = np.nonzero(shown)
+    gap = np.diff(size, prepend=-1)
+    first = np.flatnonzero(np.diff(region, prepend=-1))
+    gap[first] = size[first] + 1
+    values = counts[region, size]
+    columns = [gap, _fold(values)]
+    if ends is not None:
+        columns += [_fold(values - ends[0][region, size]), _fold(ends[1][region, size] - values)]
+    packed, lengths = encode(np.column_stack(columns).ravel())
+    per_cell = lengths.reshape(-1, len(columns)).sum(axis=1)
+    regions = len(counts)
+    groups = counts.sum(axis=1)
+    sizes = np.arange(lowest, lowest + counts.shape[1])
+    facts = [
+        shown.sum(axis=1),
+        np.bincount(region, weights=per_cell, minlength=regions).astype(np.int64),
+        groups,
+        np.rint(MEAN_GRID * (counts @ sizes.astype(np.float64)) / np.maximum(groups, 1)).astype(np.int64),
+        counts[:, sizes == 1].sum(axis=1),
+    ]
+    return np.column_stack([*facts[:2], *map(_as_count, facts[2:])]), packed
+
+
+def _as_count(values: Ints) -> Ints:
+    """A damaged release may hold negative counts; the checks say so, and the page need not."""
+    return np.maximum(values, 0)
+
+
+def _fold(values: Ints) -> Ints:
+    """Numbers of either sign as numbers that are not negative: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
+    folded: Ints = np.where(values < 0, -2 * values - 1, 2 * values)
+    return folded
+
+
+def encode(values: Ints) -> tuple[Bytes, Ints]:
+    """Numbers that are not negative, in variable length, and how many bytes each of them takes.
+
+    >>> encode(np.array([1, 300]))[0].tolist()
+    [1, 172, 2]
+    """
+    lengths = np.ones(len(values), dtype=np.int64)
+    rest = values >> 7
+    while rest.any():
+        lengths += rest > 0
+        rest = rest >> 7
+    most = int(lengths.max(initial=1))
+    place = np.arange(most)
+    digits = (values[:, None] >> (7 * place)) & 127
+    digits |= np.where(place < lengths[:, None] - 1, 128, 0)
+    return digits[place < lengths[:, None]].astype(np.uint8), lengths
+
+
+def write_bytes(data: Bytes) -> str:
+    """Deflated, in base64."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return base64.b64encode(deflate.compress(data.tobytes()) + deflate.flush()).decode()
