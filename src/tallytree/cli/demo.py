@@ -15,6 +15,7 @@ from tallytree.cli.console import (
     show_progress,
     summarize,
 )
+from tallytree.cli.report import print_opening, write_beside
 
 WIDTH = 30
 
@@ -36,6 +37,7 @@ def demo(
         counts = generate_nation()
         made = release(counts, epsilon=epsilon, progress=progress)
         made.write_into(stage)
+        write_beside(made, stage)
     errors = evaluate(made, counts).to_pylist()
     if as_json:
         print_json({**summarize(made, str(out)), "errors": errors})
@@ -61,6 +63,7 @@ def demo(
     )
     _print_sizes(made.counts[0][0].tolist(), counts.array(0)[0].tolist())
     print_next_step(out)
+    print_opening(out)
 
 
 def _is_demo(folder: Path) -> bool:

@@ -18,6 +18,7 @@ from tallytree.cli.ledger import app as ledger
 from tallytree.cli.mechanisms import mechanisms
 from tallytree.cli.plan import plan
 from tallytree.cli.release import release
+from tallytree.cli.report import report
 from tallytree.cli.reproduce import reproduce
 from tallytree.cli.verify import verify
 from tallytree.errors import CheckError, InputError, describe
@@ -34,7 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (demo, plan, count, release, verify, evaluate, mechanisms, audit, reproduce):
+for command in (demo, plan, count, release, verify, report, evaluate, mechanisms, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger)
 

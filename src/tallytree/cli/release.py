@@ -40,6 +40,7 @@ from tallytree.cli.options import (
     Threads,
     gather,
 )
+from tallytree.cli.report import print_opening, write_beside
 
 if TYPE_CHECKING:
     from tallytree.ledger.ledger import Ledger
@@ -132,7 +133,8 @@ def release(
 
     Without --group it is a table of counts: a row for each leaf region and size, with the number of groups.
 
-    The folder holds the counts, the noisy measurements and a manifest that says what is promised.
+    The folder holds the counts, the noisy measurements, a manifest that says what is promised, and a report
+    to read and explore.
     With --ledger, the loss is charged to a dataset's budget before any noise is drawn.
     """
     given = locals()
@@ -153,6 +155,7 @@ def release(
         receipt = read_receipt(made.manifest)
         print_text(charged if receipt is None else receipt.describe())
         print_next_step(settings.out)
+        print_opening(Path(settings.out))
 
 
 def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release:
@@ -176,6 +179,7 @@ def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release
             progress=progress,
         )
         made.write_into(stage)
+        write_beside(made, stage)
     return made
 
 

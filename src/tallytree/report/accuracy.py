@@ -45,9 +45,9 @@ def find_accuracy(plan: Plan) -> list[LevelAccuracy]:
 def find_deviation(level: LevelPlan) -> float:
     """The standard deviation of the noise.
 
-    Two-sided geometric noise of scale lambda, P(k) proportional to q^|k| with q = exp(-1/lambda), has the variance
-    2 q / (1 - q)^2; the root of it is 1 / (sqrt(2) sinh(1 / (2 lambda))). For discrete Gaussian noise it is sigma
-    at most, and nearly that.
+    Two-sided geometric noise of scale lambda, P(k) proportional to q^|k| with q = exp(-1/lambda), has the
+    variance 2 q / (1 - q)^2; the root of it is 1 / (sqrt(2) sinh(1 / (2 lambda))). For discrete Gaussian
+    noise it is sigma at most, and nearly that.
     """
     scale = float(level.scale)
     if level.unit == "rho":

@@ -1,10 +1,10 @@
 """Counts in few bytes, for the page: only what is not zero, as numbers of variable length.
 
-A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells follow, one
-after the other, so that the page can find the cells of a region without reading those of the others. A cell is the
-distance from the region's last cell (of its first cell: from one below the lowest size) and the groups, and, where
-there are intervals, how far their ends are from the groups. A number has seven bits in each byte, the lowest first;
-a set eighth bit says that more follow (LEB128). All is deflated, and written in base64.
+A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells follow,
+one after the other, so that the page can find the cells of a region without reading those of the others. A
+cell is the distance from the region's last cell (of its first cell: from one below the lowest size) and the
+groups, and, where there are intervals, how far their ends are from the groups. A number has seven bits in
+each byte, the lowest first; a set eighth bit says that more follow (LEB128). All is deflated, in base64.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ CHUNK = 2**22
 
 @dataclass(frozen=True)
 class Intervals:
-    """What the counts may be, for each level, regions x sizes: intervals that hold with probability ``coverage``."""
+    """What the true counts may be, for each level, regions x sizes."""
 
     low: Sequence[Ints]
     high: Sequence[Ints]
     coverage: str
-    """In words, such as "90 %"."""
+    """The probability with which an interval holds the true count, in words: "90 %"."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class PackedLevel:
 
 
 def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = None) -> PackedLevel:
-    """A level's counts, regions x sizes from ``lowest`` on, and the two ends of their intervals if there are any."""
+    """A level's counts, regions x sizes from ``lowest`` on, and the ends of their intervals, if any."""
     facts, cells = [], []
     for rows in _split(counts.shape):
         ends = None if intervals is None else (intervals[0][rows], intervals[1][rows])

@@ -16,9 +16,9 @@ LEAST_CONE = 0.05
 def project(points: Points) -> Points:
     """Longitudes and latitudes on an equal-area map; other coordinates are on a plane already and stay.
 
-    Albers' conic projection, its standard parallels a sixth from the northern and the southern edge (Snyder, *Map
-    Projections: a Working Manual*, 1987, equations 14-1 to 14-6 for the sphere). Around the equator, where the cone
-    would be a cylinder, Lambert's cylindrical one.
+    Albers' conic projection, its standard parallels a sixth from the northern and the southern edge (Snyder,
+    *Map Projections: a Working Manual*, 1987, equations 14-1 to 14-6 for the sphere). Around the equator,
+    where the cone would be a cylinder, Lambert's cylindrical one.
     """
     longitude, latitude = points.T
     if np.abs(longitude).max() > 360 or np.abs(latitude).max() > 90:
@@ -43,4 +43,5 @@ def _turn(longitude: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     around = np.unique(np.mod(longitude, 360))
     gaps = np.diff(around, append=around[0] + 360)
     start = around[(int(np.argmax(gaps)) + 1) % len(around)]
-    return np.mod(np.mod(longitude, 360) - start, 360)
+    turned: npt.NDArray[np.float64] = np.mod(np.mod(longitude, 360) - start, 360)
+    return turned

@@ -14,7 +14,13 @@ from tallytree.releases import Release
 from tallytree.report.accuracy import LevelAccuracy, find_accuracy
 from tallytree.report.markup import Html, join, name, tag
 from tallytree.report.packing import PackedLevel
-from tallytree.report.wording import describe_adjustment, describe_release, describe_safety
+from tallytree.report.wording import (
+    describe_adjustment,
+    describe_budget,
+    describe_release,
+    describe_safety,
+    show_short,
+)
 from tallytree.statement import describe_empty_groups, describe_protection, list_public_facts
 from tallytree.verification import Check, Verification
 
@@ -32,7 +38,7 @@ def write_lead(release: Release, verification: Verification) -> Html:
         ("Groups", f"{release.total:,}", "the public total"),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
         ("Sizes", f"{low:,} to {high:,}", f"larger groups count at {high:,}"),
-        ("Epsilon", _show_short(plan), "the privacy budget: less is safer"),
+        ("Epsilon", show_short(plan.epsilon), "the privacy budget: less is safer"),
         (
             "Checks",
             f"{len(verification.checks) - failed} of {len(verification.checks)}",
@@ -71,25 +77,25 @@ def write_privacy(release: Release) -> Html:
     privacy = manifest["privacy"]
     assumed = privacy.get("assumed")
     notes = [str(note) for note in assumed] if isinstance(assumed, list) else []
-    return join(
+    words = [
         tag("h3", "For whom it is safe"),
         *(tag("p", text) for text in describe_safety(plan)),
         tag("h3", "What it does not hide"),
         tag("p", "These facts are taken as known to everyone, and are not protected:"),
         tag("ul", *(tag("li", fact) for fact in list_public_facts(plan, release.total))),
         tag("p", describe_empty_groups(plan, frame)),
-        *([tag("h3", "Taken on trust"), tag("ul", *(tag("li", n) for n in notes))] if notes else []),
+        *([tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in notes))] if notes else []),
+    ]
+    numbers = [
         tag("h3", "How the budget is spent"),
+        tag("p", describe_budget(plan)),
         draw_budget(plan),
         _tabulate_budget(plan),
         tag("h3", "The statement, word for word"),
         tag("blockquote", tag("p", describe_protection(plan, has_frame=frame))),
-        tag(
-            "p",
-            str(privacy.get("ledger")) if receipt is None else receipt.describe(),
-            class_="quiet",
-        ),
-    )
+        tag("p", str(privacy.get("ledger")) if receipt is None else receipt.describe(), class_="quiet"),
+    ]
+    return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
 
 
 def draw_budget(plan: Plan) -> Html:
@@ -100,7 +106,14 @@ def draw_budget(plan: Plan) -> Html:
         share = float(level.loss / whole)
         width = max(share * BAR - 3, 1)
         parts.append(
-            tag("rect", x=f"{start:.1f}", y=0, width=f"{width:.1f}", height=44, class_=f"part part-{index % 4}")
+            tag(
+                "rect",
+                x=f"{start:.1f}",
+                y=0,
+                width=f"{width:.1f}",
+                height=44,
+                class_=f"part part-{index % 4}",
+            )
         )
         start += share * BAR
     spoken = ", ".join(
@@ -142,9 +155,9 @@ def _tabulate_budget(plan: Plan) -> Html:
             [
                 name(level.name),
                 f"{plan.shape(index)[0]:,}",
-                show_exact(level.loss) if len(show_exact(level.loss)) < 20 else f"{float(level.loss):.6g}",
+                show_short(level.loss),
                 show_exact(level.sensitivity),
-                show_exact(level.scale) if len(show_exact(level.scale)) < 20 else f"{float(level.scale):.6g}",
+                show_short(level.scale),
             ]
             for index, level in enumerate(plan.levels)
         ],
@@ -167,22 +180,25 @@ def write_accuracy(release: Release, packed: Sequence[PackedLevel]) -> Html:
         ]
         for index, level in enumerate(found)
     ]
-    return join(
+    words = [
         tag(
             "p",
-            "Every measured count carries noise of a size that is known in advance and is the same for small and "
-            "large regions: a count of a million is off by about as much as a count of ten. So large regions are "
-            "relatively exact, and very small counts should not be relied on one by one.",
+            "Every measured count carries noise of a size that is known in advance and is the same for "
+            "small and large regions: a count of a million is off by about as much as a count of ten. So "
+            "large regions are relatively exact, and very small counts should not be relied on one by one.",
         ),
+        tag("p", describe_adjustment(mechanism)),
+    ]
+    numbers = [
         _draw_deviations(found),
         tabulate(
             "The noise of one measured count",
-            ["Level", "What was measured", "Standard deviation", "19 of 20 are within", "Groups of a typical region"],
+            ["Level", "What was measured", "Standard deviation", "19 of 20 within", "Groups, typical region"],
             rows,
             left=2,
         ),
-        tag("p", describe_adjustment(mechanism, plan)),
-    )
+    ]
+    return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
 
 
 def _draw_deviations(found: Sequence[LevelAccuracy]) -> Html:
@@ -194,7 +210,12 @@ def _draw_deviations(found: Sequence[LevelAccuracy]) -> Html:
             tag(
                 "svg",
                 tag(
-                    "rect", x=0, y=0, width=f"{max(BAR * level.deviation / most, 2):.1f}", height=20, class_="amount"
+                    "rect",
+                    x=0,
+                    y=0,
+                    width=f"{max(BAR * level.deviation / most, 2):.1f}",
+                    height=20,
+                    class_="amount",
                 ),
                 viewBox=f"0 0 {BAR} 20",
                 preserveAspectRatio="none",
@@ -217,8 +238,8 @@ def write_checks(verification: Verification) -> Html:
     return join(
         tag(
             "p",
-            "Every condition below was worked out again from the files of the release when this page was written. "
-            "Repeating the whole computation takes longer: ",
+            "Every condition below was worked out again from the files of the release when this page was "
+            "written. Repeating the whole computation takes longer: ",
             tag("code", "tallytree verify"),
             " on the folder does that as well.",
         ),
@@ -254,8 +275,8 @@ def write_source(release: Release) -> Html:
     return join(
         tag(
             "p",
-            "This page was made from the files of the release and holds nothing beyond them. It is derived from "
-            "them, so the manifest does not list its hash: ",
+            "This page was made from the files of the release and holds nothing beyond them. It is derived "
+            "from them, so the manifest does not list its hash: ",
             tag("code", "tallytree report"),
             " on the folder makes it again.",
         ),
@@ -263,9 +284,7 @@ def write_source(release: Release) -> Html:
     )
 
 
-def tabulate(
-    caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1
-) -> Html:
+def tabulate(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Html:
     """A table whose first column names the row; the first ``left`` columns are text."""
     head = [
         tag("th", column, scope="col", class_="text" if index < left else "number")
@@ -290,11 +309,6 @@ def tabulate(
         role="region",
         aria_label=caption,
     )
-
-
-def _show_short(plan: Plan) -> str:
-    exact = show_exact(plan.epsilon)
-    return exact if len(exact) <= 10 else f"{float(plan.epsilon):.4g}"
 
 
 def _read(manifest: Mapping[str, Any], part: str, key: str) -> Any:

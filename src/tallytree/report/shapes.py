@@ -1,4 +1,4 @@
-"""Shapes of regions on a map: read from GeoJSON, matched with the regions, projected, and packed for the page."""
+"""Shapes of regions on a map: read from GeoJSON, matched with the regions, projected, packed for the page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ints = npt.NDArray[np.int64]
 GRID = 4096
 """The longer side of the map, in the steps that points are rounded to."""
 MOST_POINTS = 300_000
-"""With more than this, the grid is made coarser. Neighbours stay neighbours: equal points are rounded alike."""
+"""With more, the grid is made coarser. Neighbours stay neighbours: equal points are rounded alike."""
 MOST_BYTES = 500_000_000
 LEAST_GRID = 64
 
@@ -58,8 +58,8 @@ class Shape:
 def read_shapes(file: Path, key: str, hierarchy: Hierarchy) -> ShapeMap:
     """A map from a GeoJSON file whose property ``key`` has the regions' names.
 
-    ``key`` may name several properties with commas between them: together they are the last names of a region's
-    path, such as ``STATE,COUNTY`` where counties are named by numbers that every state has.
+    ``key`` may name several properties with commas between them: together they are the last names of a
+    region's path, such as ``STATE,COUNTY`` where counties are named by numbers that every state has.
     """
     fields = tuple(part.strip() for part in key.split(","))
     shapes = _read_features(_load(file), fields, show(file, most=150))
@@ -128,15 +128,16 @@ def _list_rings(geometry: Any) -> Iterator[Points]:
     """The rings of all polygons; a feature may also have no geometry."""
     if geometry is None:
         return
-    kind = geometry["type"] if "type" in geometry else None
+    kind = geometry.get("type")
     if kind == "GeometryCollection":
         for part in geometry["geometries"]:
             yield from _list_rings(part)
         return
     if kind not in ("Polygon", "MultiPolygon"):
         raise ValueError
-    coordinates = geometry["coordinates"] if "coordinates" in geometry else None
-    for polygon in coordinates if kind == "MultiPolygon" else [coordinates]:
+    coordinates: Any = geometry.get("coordinates")
+    polygons: list[Any] = coordinates if kind == "MultiPolygon" else [coordinates]
+    for polygon in polygons:
         for ring in polygon:
             points = np.array([point[:2] for point in ring], dtype=np.float64)
             if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
@@ -161,12 +162,11 @@ def _match(shapes: Sequence[Shape], hierarchy: Hierarchy) -> tuple[int, dict[tup
         if hits and (best is None or hits >= best[0]):
             best = hits, level, index
     if best is None:
-        why = (
-            " Several regions share a name: give more properties, such as STATE,COUNTY." if repeated else ""
-        )
+        why = " Several regions share a name: give more properties, such as STATE,COUNTY." if repeated else ""
         raise ReportError(
-            f"None of the {len(shapes)} shapes belongs to a region: the first is {show('/'.join(shapes[0].key))}, "
-            f"a region is {show(hierarchy.regions(len(hierarchy.levels) - 1)[0][-1])}.{why}"
+            f"None of the {len(shapes)} shapes belongs to a region: the first is "
+            f"{show('/'.join(shapes[0].key))}, a region is "
+            f"{show(hierarchy.regions(len(hierarchy.levels) - 1)[0][-1])}.{why}"
         )
     return best[1], best[2]
 
@@ -194,13 +194,15 @@ def _round(points: Points, low: Points, high: Points, scale: float) -> Ints:
     grid = np.rint((points - low) * scale)
     grid[:, 1] = np.rint((high[1] - low[1]) * scale) - grid[:, 1]
     ring = grid.astype(np.int64)
-    ring = ring[np.any(ring != np.roll(ring, 1, axis=0), axis=1)]
+    differ = np.any(ring != np.roll(ring, 1, axis=0), axis=1)
+    ring = ring[differ] if differ.any() else ring[:1]
     if len(ring) < 3:
         return ring
     before, after = ring - np.roll(ring, 1, axis=0), np.roll(ring, -1, axis=0) - ring
     straight = before[:, 0] * after[:, 1] == before[:, 1] * after[:, 0]
     forward = (before * after).sum(axis=1) > 0
-    return ring[~(straight & forward)]
+    kept: Ints = ring[~(straight & forward)]
+    return kept
 
 
 def _keep(rings: list[Ints]) -> list[Ints]:
@@ -208,13 +210,12 @@ def _keep(rings: list[Ints]) -> list[Ints]:
     seen = [ring for ring in rings if len(ring) >= 3]
     if seen or not rings:
         return seen
-    largest = max(rings, key=len)
-    x, y = largest[0].tolist() if len(largest) else (0, 0)
-    return [np.array([[x, y], [x + 2, y], [x + 2, y + 2], [x, y + 2]])] if len(largest) else []
+    x, y = rings[0][0].tolist()
+    return [np.array([[x, y], [x + 2, y], [x + 2, y + 2], [x, y + 2]])]
 
 
 def _pack(regions: Sequence[int | None], shapes: Sequence[list[Ints]]) -> str:
-    """Each shape: its region (from 1 on; 0 is none), its rings, and their points, each from the one before."""
+    """Each shape: its region (from 1 on; 0 is none), its rings, their points, each from the one before."""
     numbers: list[Ints] = [np.array([len(shapes)])]
     for region, rings in zip(regions, shapes, strict=True):
         numbers.append(np.array([0 if region is None else region + 1, len(rings)]))

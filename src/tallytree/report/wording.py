@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 from tallytree.privacy.budget import show_exact
 from tallytree.privacy.plan import Plan
 
+MOST_DIGITS = 10
 MOST_READABLE = 12
 """The largest epsilon for which a factor or a chance still says something."""
 
@@ -19,8 +21,8 @@ def describe_release(plan: Plan, total: int, levels: Sequence[str]) -> str:
     where = f"each of {regions:,} regions, on {len(levels)} levels" if regions > 1 else "one region"
     return (
         f"This page shows how many groups of each size, from {low:,} to {high:,}, there are in {where}: "
-        f"{total:,} groups in all. The counts are not exact. Noise was added to them before anybody saw them, so "
-        "that they tell about regions, and next to nothing about any one person."
+        f"{total:,} groups in all. The counts are not exact. Noise was added to them before anybody saw "
+        "them, so that they tell about regions, and next to nothing about any one person."
     )
 
 
@@ -32,38 +34,57 @@ def describe_safety(plan: Plan) -> list[str]:
         "whatever computers they have. These counts would have come out nearly as likely if that person's "
         "records had not been there.",
         _describe_strength(plan, epsilon),
-        "So the counts may be published, copied, combined and computed with as you like: nothing that is done to "
-        "them later weakens the protection. What does weaken it is another release from the same data: the "
-        "budgets of all releases add up.",
+        "So the counts may be published, copied, combined and computed with as you like: nothing that is "
+        "done to them later weakens the protection. What does weaken it is another release from the same "
+        "data: the budgets of all releases add up.",
     ]
     if plan.delta is None:
         words.append(
             "The promise is to a person. For several people together, such as a whole group of four, epsilon "
-            f"counts as often as there are people: 4 x {show_exact(plan.epsilon)} for four of them."
+            f"counts as often as there are people: 4 x {show_short(plan.epsilon)} for four of them."
         )
     return words
 
 
+def show_short(number: Fraction) -> str:
+    """Exactly where that is short, else in four digits."""
+    exact = show_exact(number)
+    return exact if len(exact) <= MOST_DIGITS else f"{float(number):.4g}"
+
+
 def _describe_strength(plan: Plan, epsilon: float) -> str:
-    shown = show_exact(plan.epsilon) if len(show_exact(plan.epsilon)) < 12 else f"{epsilon:.4g}"
+    shown = show_short(plan.epsilon)
     if epsilon > MOST_READABLE:
         return (
-            f"How nearly is what epsilon says. Here it is {shown}, which is so large that the promise in itself "
-            "says little; it is still exact, and holds."
+            f"How nearly is what epsilon says. Here it is {shown}, which is so large that the promise in "
+            "itself says little; it is still exact, and holds."
         )
-    but = "" if plan.delta is None else f" (but for a chance of about {float(plan.delta):.2g})"
     odds = math.exp(epsilon)
+    factor = (
+        f"How nearly is what epsilon says, here {shown}: no result is more than {odds:,.3g} times as likely "
+        "with a person's records as without them"
+    )
+    if plan.delta is not None:
+        return f"{factor}, but for a chance of about {float(plan.delta):.2g}, which is delta."
     return (
-        f"How nearly is what epsilon says, here {shown}: no result is more than {odds:,.3g} times as likely with a "
-        f"person's records as without them{but}. Somebody who holds it for an even bet that a person is in the "
-        f"data can be {100 * odds / (1 + odds):.0f} % sure at most after reading these counts, instead of 50 %."
+        f"{factor}. Somebody who holds it for an even bet that a person is in the data can be "
+        f"{100 * odds / (1 + odds):.0f} % sure at most after reading these counts, instead of 50 %."
     )
 
 
-def describe_adjustment(mechanism: str, plan: Plan) -> str:
+def describe_budget(plan: Plan) -> str:
+    """What the levels' parts are."""
+    return (
+        f"The budget is shared by the {len(plan.levels)} levels: a larger part buys less noise there. The "
+        f"parts add up to the whole, {plan.unit.name} = "
+        f"{show_short(plan.loss.count(plan.unit.name) or plan.epsilon)}."
+    )
+
+
+def describe_adjustment(mechanism: str) -> str:
     """How measured counts became released ones."""
     return (
-        f"After the measuring, the method {mechanism} looked for whole counts, none of them negative, that add up "
-        "over all levels and are near to what was measured. That uses no data any more, and it removes much of the "
-        "noise: released counts are mostly nearer to the truth than the measured ones that this section is about."
+        f"After the measuring, the method {mechanism} looked for whole counts, none of them negative, that "
+        "add up over all levels and are near to what was measured. That uses no data any more, and it "
+        "usually removes much of the noise that this section is about."
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -33,4 +32,4 @@ def write_report(
         raise FolderError(f"{show(target, most=150)} cannot be written: {describe(error)}.") from None
     finally:
         with suppress(OSError):
-            os.unlink(stage)
+            stage.unlink()

@@ -1,7 +1,8 @@
 // ---- The icicle: levels as columns, regions as bars whose height is their number of groups ----
 
 const LEAST_BAR = 3; // pixels; thinner regions are drawn as one path and are not elements of their own
-const LABEL_BAR = 15;
+const LABEL_BAR = 14;
+const MARKED_BAR = 18; // a region that was picked can always be read
 const ANCESTOR_WIDTH = 30;
 const LEVELS_SHOWN = 3;
 
@@ -117,7 +118,7 @@ class Icicle {
     const { regions } = this;
     const siblings = node === 0 ? [0] : regions.children[regions.parent[node]];
     const marked = [marks.a === node ? "A" : "", marks.b === node ? "B" : ""].join("");
-    const tall = Math.max(this.height[node], marked || node === cursor ? 5 : 0);
+    const tall = Math.max(this.height[node], marked || node === cursor ? MARKED_BAR : 0);
     const hasLabel = tall >= LABEL_BAR && column.width > 40;
     const depth = regions.level[node];
     const item = html(

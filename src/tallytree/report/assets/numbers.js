@@ -23,6 +23,8 @@ function showShare(value) {
 
 function showSigned(value, show) {
   if (!Number.isFinite(value)) return NONE;
+  const shown = show(Math.abs(value));
+  if (shown === show(0)) return shown;
   return value < 0 ? `−${show(-value)}` : `+${show(value)}`;
 }
 
