@@ -260,6 +260,7 @@ class Explorer {
 }
 
 async function start() {
+  byId("no-script").hidden = true;
   setUpTheme(byId("theme"));
   try {
     const facts = readFacts();
