@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning noise people scale audit clean
+.PHONY: demo test system fuzz lint bench reproduce planning noise people scale audit report-bench clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -12,7 +12,7 @@ demo: .venv/installed
 test: .venv/installed-dev system
 	$(BIN)/pytest -q -n auto --dist loadgroup
 
-## PostgreSQL and Java, for the tests.
+## PostgreSQL, Java and Chromium, for the tests.
 system:
 	@scripts/install-system-packages
 
@@ -56,6 +56,10 @@ people: .venv/installed-dev
 ## (SCRATCH: a folder with 5 GB free; 16 GB of memory); writes benchmarks/SCALE.md.
 scale: .venv/installed-dev
 	$(BIN)/python -m benchmarks.scale $(if $(SCRATCH),--scratch "$(SCRATCH)") $(if $(DATA),--data "$(DATA)")
+
+## Measure how fast a report of a whole nation is written and opened; writes benchmarks/REPORT.md.
+report-bench: .venv/installed-dev system
+	$(BIN)/python -m benchmarks.reports
 
 ## Audit all mechanisms, the stated epsilon against what is measured; writes docs/audit-results.md.
 audit: .venv/installed-dev

@@ -30,6 +30,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "your-data.md"
 LEDGER = ROOT / "docs" / "ledger.md"
 GAUSSIAN = ROOT / "docs" / "gaussian.md"
+REPORT = ROOT / "docs" / "report.md"
 LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
 
@@ -176,3 +177,17 @@ def test_gaussian_noise(capsys: pytest.CaptureFixture[str]) -> None:
     assert max(json.loads(gaussian)) < 1.41 * min(json.loads(geometric))
     run("In a ledger", page=GAUSSIAN)
     assert tt.Ledger("gaussian.db").balance().unit == "rho"
+
+
+def test_the_examples_for_the_report_run(folder: Path) -> None:
+    release = tt.release(
+        tt.count_groups("people.parquet", group="household", regions=["state", "county"], sizes=(1, 5)),
+        epsilon="1",
+    )
+    release.save("release")
+    square = [[0, 40], [1, 40], [1, 41], [0, 41]]
+    shape = {"properties": {"NAME": "Fulton"}, "geometry": {"type": "Polygon", "coordinates": [square]}}
+    Path("counties.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [shape]}))
+    for section in ("How to make it", "A map"):
+        run(section, page=REPORT)
+    assert '"map":{"level":2' in Path("release", "report.html").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from benchmarks import reports
 
 from tallytree.report.page import write_page
 from tallytree.report.shapes import read_shapes
@@ -320,7 +321,9 @@ def test_two_regions_are_compared(visit: Any) -> None:
     assert int(a[0].replace(",", "")) - int(b[0].replace(",", "")) == int(
         difference[0].strip("+").replace(",", "")
     )
+    assert difference[2].endswith(" pp")
     assert page.locator(".bars-b").count() == 1
+    assert page.get_attribute("#measure [data-value=share]", "aria-pressed") == "true"
     assert "; B " in there.text("#readout")
     page.click("#swap")
     assert (there.text("#slot-a-name"), there.text("#slot-b-name")) == ("State C", "Land")
@@ -465,6 +468,9 @@ def test_the_map(visit: Any) -> None:
     assert page.get_attribute("#map > svg", "viewBox") != whole
     page.click("#map-out")
     assert page.get_attribute("#map > svg", "viewBox") == whole
+    page.click("#map-here")
+    assert page.get_attribute("#map > svg", "viewBox") != whole
+    page.click("#map-all")
     page.focus("#map [role=listbox]")
     page.keyboard.press("+")
     page.click("#map-all")
@@ -562,6 +568,13 @@ def test_nothing_may_be_loaded_even_if_it_were_there(visit: Any) -> None:
 
 
 # At the size of the Census.
+
+
+def test_the_benchmark_of_reports() -> None:
+    page = reports.write_page(RELEASE, 1)
+    assert page.startswith("# The report: how fast")
+    assert "16 regions x 12 sizes" in page
+    assert "times as long to be usable" in page
 
 
 def test_a_census_sized_report_is_fast(visit: Any) -> None:

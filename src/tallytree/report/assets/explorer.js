@@ -35,17 +35,22 @@ class Explorer {
     }
     byId("swap").addEventListener("click", () => {
       [this.marks.a, this.marks.b] = [this.marks.b, this.marks.a];
+      this.cursor = this.marks[this.active];
       this.#draw();
       this.#say("A and B were swapped.");
     });
     byId("clear").addEventListener("click", () => {
       this.marks.b = null;
+      this.cursor = this.marks.a;
       this.#activate("a");
       this.#draw();
       this.#say("Region B was removed.");
       byId("query").focus();
     });
-    chooseOne(byId("measure"), (value) => this.#change({ measure: value }));
+    this.pressMeasure = chooseOne(byId("measure"), (value) => {
+      this.hasChosen = true;
+      this.#change({ measure: value });
+    });
     chooseOne(byId("axis"), (value) => this.#change({ axis: value }));
     byId("cumulative").addEventListener("change", (event) => this.#change({ cumulative: event.target.checked }));
     this.pressRange = chooseOne(byId("range"), (value) => this.#setRange(value));
@@ -123,7 +128,15 @@ class Explorer {
     return [...new Set([this.regions.facts.file, ...this.#nodes().map(plain)])].filter(Boolean).join("-");
   }
 
+  /** Two regions are compared by shares, if nothing else was asked for: their numbers may be far apart. */
+  #chooseMeasure() {
+    if (this.hasChosen) return;
+    this.show.measure = this.marks.b === null ? "groups" : "share";
+    this.pressMeasure(this.show.measure);
+  }
+
   #draw(focus = false) {
+    this.#chooseMeasure();
     this.#drawFinder(focus);
     this.#drawSlots();
     this.#drawHeading();
@@ -139,6 +152,9 @@ class Explorer {
 
   #drawSlots() {
     const { regions, marks } = this;
+    const place = (node) => (node === null ? ", to compare" : `: ${shorten(regions.levelName(node), 24)}${node ? ` in ${shorten(regions.name(regions.parent[node]), 30)}` : ""}`);
+    byId("slot-a-place").textContent = place(marks.a);
+    byId("slot-b-place").textContent = place(marks.b);
     byId("slot-a-name").textContent = shorten(regions.name(marks.a), 80);
     byId("slot-b-name").textContent = marks.b === null ? "none yet: choose here, then pick" : shorten(regions.name(marks.b), 80);
     byId("slot-b-name").classList.toggle("empty", marks.b === null);
@@ -183,7 +199,7 @@ class Explorer {
     const head = (badge, text) => html("th", { scope: "row" }, html("span", { class: `badge badge-${badge}` }, badge.toUpperCase()), html("span", { class: "hidden-text" }, ` ${text}`));
     const rows = parts.map((part, i) => row(head("ab"[i], shorten(regions.name(this.#nodes()[i]), 80)), columns.map(([, show, of]) => show(of(part)))));
     if (parts.length === 2) {
-      rows.push(row(html("th", { scope: "row" }, "A − B"), columns.map(([, show, of]) => showSigned(of(parts[0]) - of(parts[1]), show))));
+      rows.push(row(html("th", { scope: "row" }, "A − B"), columns.map(([, show, of]) => showSigned(of(parts[0]) - of(parts[1]), show === showShare ? showPoints : show))));
     }
     byId("summary").replaceChildren(
       html("caption", {}, "Key figures of the released distribution; percentages are quantiles of size"),

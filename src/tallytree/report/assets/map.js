@@ -16,7 +16,7 @@ class RegionMap {
     this.list = html("div", { role: "listbox", tabindex: "0", class: "map-list", "aria-label": "Map of the regions", "aria-activedescendant": "map-current" }, this.option);
     this.tip = html("div", { class: "tip", hidden: true, "aria-hidden": "true" });
     this.box.append(this.drawing, this.list, this.tip);
-    this.box.style.aspectRatio = `${Math.max(width, 0.8 * height)} / ${Math.max(height, 0.45 * width)}`;
+    this.box.style.aspectRatio = `${Math.max(width, 0.8 * height)} / ${Math.max(height, 0.7 * width)}`;
     this.view = [0, 0, width, height];
     this.#zoomTo(this.view);
     this.box.addEventListener("pointerdown", (event) => this.#grab(event));
@@ -25,6 +25,7 @@ class RegionMap {
     this.list.addEventListener("keydown", (event) => this.#press(event));
     byId("map-in").addEventListener("click", () => this.#zoom(0.5));
     byId("map-out").addEventListener("click", () => this.#zoom(2));
+    byId("map-here").addEventListener("click", () => this.#zoomTo(this.#around(this.shown)));
     byId("map-all").addEventListener("click", () => this.#zoomTo([0, 0, ...this.size]));
   }
 
@@ -45,7 +46,7 @@ class RegionMap {
         d += "z";
       }
       const path = svg("path", { d, "fill-rule": "evenodd" });
-      const shape = { node: region ? first + region - 1 : -1, path, middle: [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2] };
+      const shape = { node: region ? first + region - 1 : -1, path, box, middle: [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2] };
       path.shape = shape;
       return shape;
     });
@@ -63,6 +64,7 @@ class RegionMap {
   }
 
   mark(cursor, marks, focus = false) {
+    this.shown = cursor;
     this.cursor = this.byNode.has(this.#ofLevel(cursor)) ? this.#ofLevel(cursor) : null;
     const outline = (node, kind) => {
       if (node === null) return [];
@@ -86,12 +88,25 @@ class RegionMap {
     return nodes;
   }
 
+  /** The part of the map that shows a region with some of its surroundings. */
+  #around(node) {
+    const wanted = this.regions.level[node] >= this.level ? [this.#ofLevel(node)] : this.#below(node);
+    const boxes = wanted.filter((each) => this.byNode.has(each)).map((each) => this.byNode.get(each).box);
+    if (!boxes.length) return this.view;
+    const [left, top, right, bottom] = [0, 1, 2, 3].map((side) => boxes.reduce((end, box) => (side < 2 ? Math.min : Math.max)(end, box[side]), boxes[0][side]));
+    return this.#part([(left + right) / 2, (top + bottom) / 2], 1.6 * Math.max((right - left) / this.size[0], (bottom - top) / this.size[1]));
+  }
+
   #zoom(factor) {
     const [x, y, width, height] = this.view;
     const middle = this.cursor !== null && factor < 1 ? this.byNode.get(this.cursor).middle : [x + width / 2, y + height / 2];
-    const share = Math.min(1, Math.max((width * factor) / this.size[0], 1 / 64));
+    this.#zoomTo(this.#part(middle, (width * factor) / this.size[0]));
+  }
+
+  #part([x, y], wanted) {
+    const share = Math.min(1, Math.max(wanted, 1 / 64));
     const [w, h] = [this.size[0] * share, this.size[1] * share];
-    this.#zoomTo([middle[0] - w / 2, middle[1] - h / 2, w, h]);
+    return [x - w / 2, y - h / 2, w, h];
   }
 
   #zoomTo([x, y, w, h]) {

@@ -21,6 +21,11 @@ function showShare(value) {
   return `${percent !== 0 && Math.abs(percent) < 1 ? threeDigits.format(percent) : percent.toFixed(1)} %`;
 }
 
+/** A difference of shares, in percentage points. */
+function showPoints(value) {
+  return `${(100 * value).toFixed(1)} pp`;
+}
+
 function showSigned(value, show) {
   if (!Number.isFinite(value)) return NONE;
   const shown = show(Math.abs(value));

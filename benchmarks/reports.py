@@ -1,0 +1,145 @@
+"""How fast is a report? ``python -m benchmarks.reports [--out FILE]``.
+
+The release of a whole nation, written as a page and opened in headless Chromium. Opening takes turns with an
+empty page of as many bytes: what a browser needs for a file of that size whatever is in it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import tallytree as tt
+from benchmarks.machine import describe_machine
+from benchmarks.markdown import write_seconds, write_table
+from benchmarks.timing import best, time_call
+from tallytree.nation import generate_nation
+from tallytree.report.writing import write_report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+PAGE = Path(__file__).parent / "REPORT.md"
+TURNS = 7
+MOST_TO_WRITE = 20.0
+MOST_TO_OPEN = 3.0
+MOST_BYTES = 10_000_000
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+INTRODUCTION = """\
+The report of a release of {regions:,} regions x {sizes:,} sizes ({mechanism}, epsilon 1): written {turns}
+times, of which the fastest counts, and opened {turns} times in headless Chromium, in turns with an empty page
+of as many bytes; medians. A report is usable when its explorer is drawn and answers a search; an empty page,
+when it has loaded. This page is written by the run that measured it."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Seconds until a page is usable, turn by turn."""
+
+    report: list[float]
+    empty: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long as the empty page."""
+        return median(self.report) / median(self.empty)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and write the page; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reports", description=__doc__)
+    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: REPORT.md)")
+    options = parser.parse_args(arguments)
+    release = tt.release(generate_nation(), epsilon="1")
+    options.out.write_text(write_page(release, TURNS), encoding="utf-8")
+    return 0
+
+
+def write_page(release: tt.Release, turns: int) -> str:
+    """The page, from ``turns`` turns."""
+    with tempfile.TemporaryDirectory() as folder:
+        release.save(Path(folder) / "release")
+        loading, loaded = time_call(lambda: tt.load(Path(folder) / "release"))
+        file = Path(folder) / "report.html"
+        writing = best([time_call(lambda: write_report(loaded, file))[0] for _ in range(turns)])
+        size = file.stat().st_size
+        opening = measure_opening(file, turns)
+    low, high = release.sizes
+    seconds = median(opening.report)
+    rows = [
+        ["read the folder", write_seconds(loading.seconds), ""],
+        ["write the report, checks included", write_seconds(writing.seconds), f"{MOST_TO_WRITE:.0f}"],
+        ["open it until it is usable", write_seconds(seconds), f"{MOST_TO_OPEN:.0f}"],
+        ["open an empty page of that size", write_seconds(median(opening.empty)), ""],
+    ]
+    verdicts = [
+        ("written in time", loading.seconds + writing.seconds < MOST_TO_WRITE),
+        ("usable in time", seconds < MOST_TO_OPEN),
+        ("below 10 MB", size < MOST_BYTES),
+    ]
+    facts = [["Measured on", str(date.today())], *map(list, describe_machine().items())]
+    return "\n\n".join(
+        [
+            "# The report: how fast",
+            INTRODUCTION.format(
+                regions=release.hierarchy.region_count,
+                sizes=high - low + 1,
+                mechanism=release.manifest["mechanism"]["name"],
+                turns=turns,
+            ),
+            write_table(["", "seconds", "at most"], rows),
+            f"The report has {size / 1e6:.2f} MB, and takes {opening.ratio:.1f} times as long to be usable "
+            "as the empty page.",
+            "\n".join(f"- {what}: {'yes' if held else '**no**'}" for what, held in verdicts),
+            write_table(["", ""], facts) + "\n",
+        ]
+    )
+
+
+def measure_opening(file: Path, turns: int) -> Opening:
+    """Open the report and an empty page of its size in turns, each in a window of its own."""
+    from playwright.sync_api import sync_playwright
+
+    empty = file.with_name("empty.html")
+    frame = "<!doctype html><html data-ready><title>empty</title><!--{}--></html>"
+    empty.write_text(frame.format("x" * (file.stat().st_size - len(frame) + 2)))
+    browser_path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if browser_path is None:
+        raise SystemExit("There is no Chromium: scripts/install-system-packages installs it.")
+    found: dict[Path, list[float]] = {file: [], empty: []}
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        for page in (file, empty):
+            _open(browser, page)  # the first time is the browser's own
+        for _ in range(turns):
+            for page, seconds in found.items():
+                seconds.append(_open(browser, page))
+        browser.close()
+    return Opening(found[file], found[empty])
+
+
+def _open(browser: Browser, file: Path) -> float:
+    context = browser.new_context()
+    page = context.new_page()
+    start = perf_counter()
+    page.goto(file.as_uri())
+    page.wait_for_selector("html[data-ready]")
+    if page.query_selector("#query"):
+        page.fill("#query", "0")
+        page.wait_for_selector("#found [role=option]")
+    seconds = perf_counter() - start
+    context.close()
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())
