@@ -60,11 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: REPORT.md)")
     options = parser.parse_args(arguments)
     release = tt.release(generate_nation(), epsilon="1")
-    options.out.write_text(write_page(release, TURNS), encoding="utf-8")
+    from playwright.sync_api import sync_playwright
+
+    browser_path = next(filter(None, map(shutil.which, CHROMIUM)), None)
+    if browser_path is None:
+        raise SystemExit("There is no Chromium: scripts/install-system-packages installs it.")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        options.out.write_text(write_page(release, TURNS, browser), encoding="utf-8")
+        browser.close()
     return 0
 
 
-def write_page(release: tt.Release, turns: int) -> str:
+def write_page(release: tt.Release, turns: int, browser: Browser) -> str:
     """The page, from ``turns`` turns."""
     with tempfile.TemporaryDirectory() as folder:
         release.save(Path(folder) / "release")
@@ -72,7 +80,7 @@ def write_page(release: tt.Release, turns: int) -> str:
         file = Path(folder) / "report.html"
         writing = best([time_call(lambda: write_report(loaded, file))[0] for _ in range(turns)])
         size = file.stat().st_size
-        opening = measure_opening(file, turns)
+        opening = measure_opening(file, turns, browser)
     low, high = release.sizes
     seconds = median(opening.report)
     rows = [
@@ -105,25 +113,17 @@ def write_page(release: tt.Release, turns: int) -> str:
     )
 
 
-def measure_opening(file: Path, turns: int) -> Opening:
+def measure_opening(file: Path, turns: int, browser: Browser) -> Opening:
     """Open the report and an empty page of its size in turns, each in a window of its own."""
-    from playwright.sync_api import sync_playwright
-
     empty = file.with_name("empty.html")
     frame = "<!doctype html><html data-ready><title>empty</title><!--{}--></html>"
     empty.write_text(frame.format("x" * (file.stat().st_size - len(frame) + 2)))
-    browser_path = next(filter(None, map(shutil.which, CHROMIUM)), None)
-    if browser_path is None:
-        raise SystemExit("There is no Chromium: scripts/install-system-packages installs it.")
     found: dict[Path, list[float]] = {file: [], empty: []}
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        for page in (file, empty):
-            _open(browser, page)  # the first time is the browser's own
-        for _ in range(turns):
-            for page, seconds in found.items():
-                seconds.append(_open(browser, page))
-        browser.close()
+    for page in (file, empty):
+        _open(browser, page)  # the first time is the browser's own
+    for _ in range(turns):
+        for page, seconds in found.items():
+            seconds.append(_open(browser, page))
     return Opening(found[file], found[empty])
 
 

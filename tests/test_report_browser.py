@@ -570,8 +570,8 @@ def test_nothing_may_be_loaded_even_if_it_were_there(visit: Any) -> None:
 # At the size of the Census.
 
 
-def test_the_benchmark_of_reports() -> None:
-    page = reports.write_page(RELEASE, 1)
+def test_the_benchmark_of_reports(browser: Browser) -> None:
+    page = reports.write_page(RELEASE, 1, browser)
     assert page.startswith("# The report: how fast")
     assert "16 regions x 12 sizes" in page
     assert "times as long to be usable" in page
