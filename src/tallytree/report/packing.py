@@ -24,7 +24,7 @@ FACTS = 5
 """Numbers for each region: its cells, their bytes, its groups, the mean size, and its groups of size 1."""
 MEAN_GRID = 10**6
 """The mean size is a multiple of one part in this."""
-CHUNK = 2**22
+CHUNK = 2**18
 """Cells that are looked at together."""
 
 
@@ -124,5 +124,5 @@ def encode(values: Ints) -> tuple[Bytes, Ints]:
 
 def write_bytes(data: Bytes) -> str:
     """Deflated, in base64."""
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
     return base64.b64encode(deflate.compress(data.tobytes()) + deflate.flush()).decode()
