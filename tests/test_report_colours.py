@@ -21,8 +21,8 @@ LIGHT, DARK, CHOSEN_DARK = BLOCKS
 SHADES = [f"shade-{step}" for step in range(5)]
 TEXT = [
     ("ink", "page"), ("ink", "card"), ("ink", "soft"), ("ink", "bad-soft"), ("quiet", "page"),
-    ("quiet", "card"), ("quiet", "soft"), ("a", "page"), ("a", "card"), ("b", "page"), ("b", "card"), ("on-mark", "a"),
-    ("on-mark", "b"), ("good", "page"), ("bad", "page"), *(("on-shade", shade) for shade in SHADES),
+    ("quiet", "card"), ("quiet", "soft"), ("a", "page"), ("a", "card"), ("b", "page"), ("b", "card"),
+    ("on-mark", "a"), ("on-mark", "b"), ("good", "page"), ("bad", "page"), *(("on-shade", shade) for shade in SHADES),
     ("on-shade", "shade-none"), ("page", "ink"),
 ]  # fmt: skip
 
