@@ -146,6 +146,17 @@ def test_levels_that_a_page_cannot_hold_are_left_out(monkeypatch: pytest.MonkeyP
     assert "not on this page" in write_page(RELEASE, RELEASE.verify())
 
 
+def test_a_map_of_a_level_that_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_shapes(tmp_path / "shapes.geojson", RELEASE)
+    drawn = read_shapes(tmp_path / "shapes.geojson", "NAME", RELEASE.hierarchy)
+    monkeypatch.setattr(content, "MOST_TEXT", 10)
+    with pytest.raises(ReportError, match="level 'county', which is too large for a page"):
+        write_page(RELEASE, RELEASE.verify(), shapes=drawn)
+    monkeypatch.setattr(shapes, "MOST_REGIONS", 5)
+    with pytest.raises(ReportError, match="None of the 13 shapes belongs to a region"):
+        read_shapes(tmp_path / "shapes.geojson", "NAME", RELEASE.hierarchy)
+
+
 # What is said.
 
 

@@ -22,8 +22,8 @@ SHADES = [f"shade-{step}" for step in range(5)]
 TEXT = [
     ("ink", "page"), ("ink", "card"), ("ink", "soft"), ("ink", "bad-soft"), ("quiet", "page"),
     ("quiet", "card"), ("quiet", "soft"), ("a", "page"), ("a", "card"), ("b", "page"), ("b", "card"),
-    ("on-mark", "a"), ("on-mark", "b"), ("good", "page"), ("bad", "page"), *(("on-shade", shade) for shade in SHADES),
-    ("on-shade", "shade-none"), ("page", "ink"),
+    ("on-mark", "a"), ("on-mark", "b"), ("good", "page"), ("bad", "page"),
+    *(("on-shade", shade) for shade in SHADES), ("on-shade", "shade-none"), ("page", "ink"),
 ]  # fmt: skip
 
 # Machado, Oliveira and Fernandes (2009), severity 1, on linear RGB.

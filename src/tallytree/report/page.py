@@ -7,6 +7,7 @@ import hashlib
 import re
 from importlib.resources import files
 
+from tallytree.errors import ReportError, show
 from tallytree.releases import Release
 from tallytree.report.content import Content, find_intervals, gather
 from tallytree.report.markup import Html, join, tag, write_json
@@ -40,6 +41,11 @@ def write_page(
 ) -> str:
     """The whole page. ``intervals`` are those of the release, if none are given."""
     content = gather(release, intervals or find_intervals(release))
+    if shapes is not None and shapes.level >= len(content.levels):
+        level = show(release.hierarchy.levels[shapes.level])
+        raise ReportError(
+            f"The shapes are of level {level}, which is too large for a page and left out of it."
+        )
     root = content.facts["levels"][0]["names"][0]
     style, script = Html(_read("style.css")), Html(_join_scripts())
     parts = {

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from tallytree.errors import ReportError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.report.content import MOST_REGIONS
 from tallytree.report.packing import encode, write_bytes
 from tallytree.report.projection import project
 
@@ -76,7 +77,7 @@ def read_shapes(file: Path, key: str, hierarchy: Hierarchy) -> ShapeMap:
         unmatched=tuple(
             "/".join(shape.key) for shape, region in zip(shapes, found, strict=True) if region is None
         ),
-        missing=len(hierarchy.regions(level)) - len(set(regions)),
+        missing=len(hierarchy.parents(level)) - len(set(regions)),
     )
 
 
@@ -152,7 +153,11 @@ def _match(shapes: Sequence[Shape], hierarchy: Hierarchy) -> tuple[int, dict[tup
     length = len(shapes[0].key)
     best: tuple[int, int, dict[tuple[str, ...], int]] | None = None
     repeated = 0
+    seen = 0
     for level in range(len(hierarchy.levels)):
+        seen += len(hierarchy.parents(level))
+        if level and seen > MOST_REGIONS:
+            break  # the page has none of these
         ends = [path[-length:] for path in hierarchy.regions(level)]
         times = Counter(ends)
         # A name that several regions have stands for none of them.
@@ -166,7 +171,7 @@ def _match(shapes: Sequence[Shape], hierarchy: Hierarchy) -> tuple[int, dict[tup
         raise ReportError(
             f"None of the {len(shapes)} shapes belongs to a region: the first is "
             f"{show('/'.join(shapes[0].key))}, a region is "
-            f"{show(hierarchy.regions(len(hierarchy.levels) - 1)[0][-1])}.{why}"
+            f"{show(ends[0][-1])}.{why}"
         )
     return best[1], best[2]
 
