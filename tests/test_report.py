@@ -395,6 +395,11 @@ def test_a_shape_too_small_to_see_is_a_dot(squares: Path) -> None:
             '"geometry": {"type": "Polygon", "coordinates": [[[1, NaN], [1, 2], [3, 4]]]}}]}',
             "not made of polygons",
         ),
+        (
+            '{"features": [{"properties": {"NAME": "x"}, '
+            '"geometry": {"type": "Polygon", "coordinates": [[[1e300, 2], [-1e300, 2], [3, 4]]]}}]}',
+            "not made of polygons",
+        ),
         ('{"features": [{"properties": {"NAME": "x"}, "geometry": null}]}', "no polygons"),
         (json.dumps({"features": [make_square("Nowhere", 0, 0)]}), "None of the 1 shapes belongs"),
     ],

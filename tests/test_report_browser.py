@@ -75,7 +75,9 @@ class Visit:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_api.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        chromium = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield chromium
         chromium.close()
 
@@ -265,6 +267,8 @@ def test_search_with_mouse_and_keyboard(visit: Any) -> None:
     assert page.get_attribute("#query", "aria-activedescendant") == "found-3"
     page.keyboard.press("Enter")
     assert there.text("#region-name") == "County C-03"
+    there.search("02, state b")
+    assert there.text("#region-name") == "County B-02"
     page.fill("#query", "nothing like it")
     assert "No region" in there.text("#found-status")
     page.keyboard.press("Escape")

@@ -21,6 +21,8 @@ from tallytree.datasets.zone_map import read_zone_map
 from tallytree.datasets.zones import read_zones
 from tallytree.errors import InputError
 from tallytree.manifest import parse_manifest
+from tallytree.report.page import write_page
+from tallytree.report.shapes import read_shapes
 from tallytree.specs import ReleaseSpec, read_spec
 from tests.fuzzing.damage import damage
 from tests.fuzzing.ledger_damage import damage_ledger
@@ -118,13 +120,14 @@ RELEASE = _make_release()
 
 
 def _load_with(name: str) -> Callable[[bytes], object]:
-    """A release folder in which one file is damaged."""
+    """A release folder in which one file is damaged: checked, and shown as a report."""
 
     def run(data: bytes) -> object:
         with tempfile.TemporaryDirectory() as folder:
             for other, content in RELEASE.items():
                 Path(folder, other).write_bytes(data if other == name else content)
-            return tt.load(folder).verify()
+            release = tt.load(folder)
+            return write_page(release, release.verify())
 
     return run
 
@@ -174,4 +177,8 @@ TARGETS: dict[str, Target] = {
     "census-counties": Target(COUNTY_TABLE, _in_file("counties.csv", read_county_table)),
     "taxi-zones": Target(ZONES, _in_file("zones.csv", read_zones)),
     "taxi-zone-map": Target(ZONE_MAP, _in_file("zones.geojson", read_zone_map)),
+    "report-shapes": Target(
+        ZONE_MAP.replace(b"ABC", b"GA"),
+        _in_file("shapes.geojson", lambda path: read_shapes(path, "zone", HIERARCHY)),
+    ),
 }

@@ -29,6 +29,8 @@ MOST_POINTS = 300_000
 """With more, the grid is made coarser. Neighbours stay neighbours: equal points are rounded alike."""
 MOST_BYTES = 500_000_000
 LEAST_GRID = 64
+MOST_FAR = 1e9
+"""The largest coordinate: the Earth is 40 million metres around."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ def _list_rings(geometry: Any) -> Iterator[Points]:
     for polygon in polygons:
         for ring in polygon:
             points = np.array([point[:2] for point in ring], dtype=np.float64)
-            if points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
+            if points.ndim != 2 or points.shape[1] != 2 or not (np.abs(points) < MOST_FAR).all():
                 raise ValueError
             if len(points) >= 3:
                 yield points

@@ -34,15 +34,24 @@ class Search {
     return this.simple;
   }
 
-  /** Names that begin with the words first, then those with a word that does, then the others. */
-  find(words) {
-    const wanted = simplify(words.trim());
+  /** Whether each word is in the region's name or in that of a region around it, and one in its own. */
+  #isNear(node, words) {
+    const names = this.regions.path(node).map((each) => this.#names()[each]);
+    const own = names[names.length - 1];
+    return words.some((word) => own.includes(word)) && words.every((word) => names.some((name) => name.includes(word)));
+  }
+
+  /** Names that begin with what was typed first, then those with a word that does, then the others; at last
+   * those that it fits together with the regions around them, such as "travis texas". */
+  find(typed) {
+    const wanted = simplify(typed.trim());
     if (!wanted) return { found: [], total: 0 };
-    const ranks = [[], [], []];
+    const words = wanted.split(/[\s,]+/).filter(Boolean);
+    const ranks = [[], [], [], []];
     this.#names().forEach((name, node) => {
       const place = name.indexOf(wanted);
-      if (place < 0) return;
-      ranks[place === 0 ? 0 : /[\s\-/,(]/.test(name[place - 1]) ? 1 : 2].push(node);
+      if (place >= 0) ranks[place === 0 ? 0 : /[\s\-/,(]/.test(name[place - 1]) ? 1 : 2].push(node);
+      else if (words.length > 1 && this.#isNear(node, words)) ranks[3].push(node);
     });
     const all = ranks.flat();
     return { found: all.slice(0, MOST_FOUND), total: all.length };
