@@ -19,11 +19,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import tallytree as tt
-from benchmarks.machine import describe_machine
 from benchmarks.markdown import write_seconds, write_table
 from benchmarks.timing import best, time_call
 from tallytree.nation import generate_nation
 from tallytree.report.writing import write_report
+from tallytree.reproduction.machine import describe_machine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
