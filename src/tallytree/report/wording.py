@@ -22,7 +22,7 @@ def describe_release(plan: Plan, total: int, levels: Sequence[str]) -> str:
     return (
         f"This page shows how many groups of each size, from {low:,} to {high:,}, there are in {where}: "
         f"{total:,} groups in all. The counts are not exact. Noise was added to them before anybody saw "
-        "them, so that they tell about regions, and next to nothing about any one person."
+        "them, so that they tell about regions rather than about any one person."
     )
 
 
