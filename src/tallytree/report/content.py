@@ -38,7 +38,7 @@ def gather(release: Release, intervals: Intervals | None = None) -> Content:
             break
         ends = None if intervals is None else (intervals.low[index], intervals.high[index])
         level = pack_level(release.counts[index], low, ends)
-        names = [path[-1] for path in hierarchy.regions(index)]
+        names = list(map(str, hierarchy.names(index).to_pylist()))
         room += len(level.text) + sum(map(len, names))
         if index and room > MOST_TEXT:
             break
