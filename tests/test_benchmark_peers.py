@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -41,6 +42,7 @@ from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT
 import tallytree as tt
 from tallytree.city import generate_city
 from tallytree.postprocess.objective import weigh_levels
+from tallytree.reproduction.children import run_in_child
 from tallytree.reproduction.goals import Goal
 from tallytree.reproduction.variants import Variant
 
@@ -58,16 +60,24 @@ def draw_instance(variant: Variant, seed: int) -> Instance:
     return measure_counts(variant.make(), counts, "0.5", budget)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("solver", RELAXED, ids=lambda solver: solver.name)
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
-def test_a_general_solver_finds_our_relaxed_optimum(model: Model, solver: Solver, seed: int) -> None:
-    instance = draw_instance(model.variant, seed)
-    program = write_program(instance, model.form)
-    outcome = solver.prepare(Posed(instance, program))()
-    assert outcome.solved, outcome.status
-    assert program.violation(outcome.y) < 1e-5
-    assert program.objective(outcome.y) == pytest.approx(model.relax(instance), rel=AGREEMENT)
+def compare_relaxed(model: int, solver: int) -> None:
+    """A general solver finds our relaxed optimum."""
+    for seed in range(3):
+        instance = draw_instance(MODELS[model].variant, seed)
+        program = write_program(instance, MODELS[model].form)
+        outcome = RELAXED[solver].prepare(Posed(instance, program))()
+        assert outcome.solved, outcome.status
+        assert program.violation(outcome.y) < 1e-5
+        assert program.objective(outcome.y) == pytest.approx(MODELS[model].relax(instance), rel=AGREEMENT)
+
+
+@pytest.mark.parametrize("solver", range(len(RELAXED)), ids=[solver.name for solver in RELAXED])
+@pytest.mark.parametrize("model", range(len(MODELS)), ids=[model.name for model in MODELS])
+def test_a_general_solver_finds_our_relaxed_optimum(model: int, solver: int) -> None:
+    if RELAXED[solver].name == "HiGHS":  # which cannot be where OR-tools is
+        assert run_in_child(partial(compare_relaxed, model, solver)) is None
+    else:
+        compare_relaxed(model, solver)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)

@@ -1,16 +1,22 @@
-"""HiGHS: for a quadratic objective it has an active-set method, with its defaults."""
+"""HiGHS: for a quadratic objective it has an active-set method, with its defaults.
+
+It is loaded when it is used, in a process of its own: OR-tools brings another version of its library under
+the same name, and a process can only have one of them.
+"""
 
 import time
 
-import highspy
 import numpy as np
 from scipy.sparse import csc_matrix, vstack
 
 from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from tallytree.reproduction.children import Failure, run_in_child
 
 
 def prepare(posed: Posed) -> Solve:
     """As l <= A y <= u with bounds on y."""
+    import highspy
+
     program = posed.program
     blocks, lower = [program.equalities], [program.right_side]
     if program.steps is not None and program.least_steps is not None:
@@ -57,6 +63,13 @@ def prepare(posed: Posed) -> Solve:
 
 def describe_tolerances() -> str:
     """HiGHS's defaults, as the installed version has them."""
+    found = run_in_child(_read_tolerances)
+    return found.reason if isinstance(found, Failure) else found
+
+
+def _read_tolerances() -> str:
+    import highspy
+
     solver = highspy.Highs()
     primal, dual = (solver.getOptionValue(f"{side}_feasibility_tolerance")[1] for side in ("primal", "dual"))
     return f"feasibility {primal:g} primal and {dual:g} dual"
