@@ -33,6 +33,7 @@ from tallytree.report.packing import MEAN_GRID, encode, pack_level
 from tallytree.report.page import write_page
 from tallytree.report.projection import project
 from tallytree.report.shapes import read_shapes
+from tallytree.report.wording import describe_safety
 from tallytree.report.writing import REPORT, write_report
 from tests.report_support import (
     HOSTILE,
@@ -163,7 +164,7 @@ def test_a_map_of_a_level_that_is_left_out(tmp_path: Path, monkeypatch: pytest.M
 def test_the_page_says_what_is_promised() -> None:
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", PAGE))
     assert RELEASE.manifest["privacy"]["statement"].replace("'", "&#x27;") in text
-    for words in ("For whom it is safe", "4 x 1 for four", "73 % sure", "What it does not hide"):
+    for words in ("For whom it is safe", "4 x 1 for four", "74 % sure", "What it does not hide"):
         assert words in text
     for check in RELEASE.verify().checks:
         assert check.statement[1:] in text
@@ -554,3 +555,15 @@ def test_the_report_needs_no_truth_to_be_loaded() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "0.2", "0.5", "1", "2", "3.3", "7"])
+def test_what_is_said_to_be_the_most_is_not_less_than_it(epsilon: str) -> None:
+    hierarchy = tt.Hierarchy.from_paths(["root"], [("r",)])
+    plan = tt.mechanism("direct-dp").plan(hierarchy, sizes=(1, 2), epsilon=epsilon)
+    (words,) = (text for text in describe_safety(plan) if "sure at most" in text)
+    found = re.search(r"more than ([\d.,]+) times .* (\d+) % sure", words)
+    assert found
+    odds = math.exp(float(epsilon))
+    assert odds <= float(found[1].replace(",", "")) < 1.01 * odds
+    assert 100 * odds / (1 + odds) <= int(found[2]) <= 100

@@ -17,6 +17,7 @@ from tallytree.report.packing import PackedLevel
 from tallytree.report.wording import (
     describe_adjustment,
     describe_budget,
+    describe_epsilon,
     describe_release,
     describe_safety,
     show_short,
@@ -38,7 +39,7 @@ def write_lead(release: Release, verification: Verification) -> Html:
         ("Groups", f"{release.total:,}", "the public total"),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
         ("Sizes", f"{low:,} to {high:,}", f"larger groups count at {high:,}"),
-        ("Epsilon", show_short(plan.epsilon), "the privacy budget: less is safer"),
+        ("Epsilon", show_short(plan.epsilon), describe_epsilon(plan)),
         (
             "Checks",
             f"{len(verification.checks) - failed} of {len(verification.checks)}",

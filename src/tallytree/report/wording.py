@@ -30,8 +30,8 @@ def describe_safety(plan: Plan) -> list[str]:
     """For whom the release is safe, from what, and where that ends."""
     epsilon = float(plan.epsilon)
     words = [
-        "Every single person in the data is protected, against everybody, whatever they know already and "
-        "whatever computers they have. These counts would have come out nearly as likely if that person's "
+        "Every single person in the data is protected, against everybody, whatever they know already. These "
+        "counts would have come out nearly as likely if that person's "
         "records had not been there.",
         _describe_strength(plan, epsilon),
         "So the counts may be published, copied, combined and computed with as you like: nothing that is "
@@ -44,6 +44,12 @@ def describe_safety(plan: Plan) -> list[str]:
             f"counts as often as there are people: 4 x {show_short(plan.epsilon)} for four of them."
         )
     return words
+
+
+def describe_epsilon(plan: Plan) -> str:
+    """What stands below the number."""
+    at = "" if plan.delta is None else f" at delta = {show_short(plan.delta)}"
+    return f"the privacy budget{at}: less is safer"
 
 
 def show_short(number: Fraction) -> str:
@@ -61,15 +67,21 @@ def _describe_strength(plan: Plan, epsilon: float) -> str:
         )
     odds = math.exp(epsilon)
     factor = (
-        f"How nearly is what epsilon says, here {shown}: no result is more than {odds:,.3g} times as likely "
-        "with a person's records as without them"
+        f"How nearly is what epsilon says, here {shown}: no result is more than {_round_up(odds):,g} times "
+        "as likely with a person's records as without them"
     )
     if plan.delta is not None:
-        return f"{factor}, but for a chance of about {float(plan.delta):.2g}, which is delta."
+        return f"{factor}, and on top of that {show_short(plan.delta)}, which is delta."
     return (
         f"{factor}. Somebody who holds it for an even bet that a person is in the data can be "
-        f"{100 * odds / (1 + odds):.0f} % sure at most after reading these counts, instead of 50 %."
+        f"{math.ceil(100 * odds / (1 + odds))} % sure at most after reading these counts, instead of 50 %."
     )
+
+
+def _round_up(number: float) -> float:
+    """To three digits: what is said to be the most must not be less."""
+    places = 2 - math.floor(math.log10(number))
+    return float(math.ceil(number * 10.0**places) / 10.0**places)
 
 
 def describe_budget(plan: Plan) -> str:
