@@ -18,20 +18,10 @@ TABLE = "state,county,size,groups\nGA,a,1,20\nGA,b,2,30\nNY,c,1,40\nNY,c,3,5\nDC
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run a command line in this process; the exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(autouse=True)
+def counts(run: Run, tmp_path: Path) -> None:
+    """A table to release, where the commands run."""
     (tmp_path / "counts.csv").write_text(TABLE)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tallytree", *words])
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return call
 
 
 FLAGS = ["--region", "state", "--region", "county", "--sizes", "1:4", "--epsilon", "1"]
