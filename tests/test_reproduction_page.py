@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tallytree.errors import CountsError, FolderError, InputError
+from tallytree.pictures import draw_png
 from tallytree.reproduction import datasets, measuring, reproductions
 from tallytree.reproduction.children import Failure
 from tallytree.reproduction.datasets import COUNTY_FILE, KUO_FILE, load_datasets
@@ -19,7 +20,6 @@ from tallytree.reproduction.document import Block, Claim, Figure, Heading, Items
 from tallytree.reproduction.html import write_html
 from tallytree.reproduction.markdown import write_markdown
 from tallytree.reproduction.page import write_page
-from tallytree.reproduction.pictures import draw_png
 from tallytree.reproduction.report import make_report
 from tallytree.reproduction.reproductions import choose_settings
 from tallytree.reproduction.runs import Job, Run, Source, run_jobs

@@ -10,6 +10,7 @@
     │   ├── LedgerError       a ledger that cannot be used, or a budget that does not allow a charge
     │   ├── SpecError         a release.toml
     │   ├── ReportError       a report that cannot be made: the shapes for its map
+    │   ├── ViewError         a form in which a release cannot be shown: a library is missing
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
@@ -60,6 +61,10 @@ class SpecError(InputError):
 
 class ReportError(InputError):
     """A report cannot be made: the shapes for its map are wrong."""
+
+
+class ViewError(InputError):
+    """A release cannot be shown as asked: a library is missing, or a file's ending is unknown."""
 
 
 class FolderError(InputError):

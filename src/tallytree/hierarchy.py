@@ -222,6 +222,38 @@ class Hierarchy:
             raise HierarchyError(f"There is no level {level}: there are {len(self._levels)}.")
         return int(level) % len(self._levels)
 
+    def find(self, path: Sequence[str]) -> tuple[int, int]:
+        """The level of the region with this path, and its index there."""
+        names = _check_path(path, self._levels)
+        region = -1
+        for level, name in enumerate(names):
+            above = np.array([region])
+            found = int(self.find_children(level, above, pa.array([name], pa.large_string()))[0])
+            if found < 0:
+                raise HierarchyError(self._describe_missing(names[: level + 1], region))
+            region = found
+        return len(names) - 1, region
+
+    def _describe_missing(self, path: Path, parent: int) -> str:
+        """What to say of a path of which all but the last name is right."""
+        *above, name = path
+        if not above:
+            root = show(self._names[0][0].as_py())
+            return f"There is no region {show(name)} at the top: a path begins with the root, {root}."
+        children = self.children(len(above) - 1, parent)
+        if not len(children):
+            return f"There is no region {show(name)} in {show(' > '.join(above))}, which has no subregions."
+        known = map(str, self._names[len(above)].take(children).to_pylist())
+        return f"There is no region {show(name)} in {show(' > '.join(above))}: {name_choices(name, known)}"
+
+    def children(self, level: int | str, region: int) -> Ints:
+        """The subregions of one region, as indices into the level below."""
+        at = self.index(level)
+        if at + 1 == len(self._levels):
+            return np.zeros(0, dtype=np.int64)
+        order, first = self._children[at]
+        return order[first[region] : first[region + 1]]
+
     def cut(self, levels: int) -> Hierarchy:
         """The tree of the first ``levels`` levels: what has children in the last of them becomes a leaf."""
         return Hierarchy(self._levels[:levels], self._names[:levels], self._parents[:levels])

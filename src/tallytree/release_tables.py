@@ -41,31 +41,60 @@ def make_schema(levels: Sequence[str], value: str, *, name_type: pa.DataType = N
     return pa.schema([*names, ("size", pa.int64()), (value, pa.int64())])
 
 
-def tabulate(
+def stream(
     hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], *, value: str, zeros: bool
-) -> pa.Table:
-    """A row for every region and size, level by level; rows of zero only if ``zeros``."""
-    parts = tabulate_parts(hierarchy, sizes, arrays, value=value, zeros=zeros)
+) -> pa.RecordBatchReader:
+    """A row for every region and size, level by level, for whoever reads a part at a time.
+
+    There are rows of zero only if ``zeros``.
+    """
     plain = make_schema(hierarchy.levels, value, name_type=pa.string())
-    return pa.concat_tables([part.cast(plain) for part in parts])
+    parts = tabulate_parts(hierarchy, sizes, arrays, value=value, zeros=zeros)
+    batches = (batch for part in parts for batch in part.cast(plain).to_batches())
+    return pa.RecordBatchReader.from_batches(plain, batches)
+
+
+def tabulate_region(
+    hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], level: int, region: int, *, value: str
+) -> pa.Table:
+    """The rows of one region that are not zero."""
+    plain = make_schema(hierarchy.levels, value, name_type=pa.string())
+    rows = _tabulate_rows(hierarchy, sizes, arrays, level, (region, region + 1), value=value, zeros=False)
+    return rows.cast(plain)
 
 
 def tabulate_parts(
     hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], *, value: str, zeros: bool
 ) -> Iterator[pa.Table]:
-    """The same a few regions at a time."""
+    """The same with names as they are held."""
+    for level in range(len(hierarchy.levels)):
+        for some in cut_rows(*get_shape(arrays, level)):
+            yield _tabulate_rows(hierarchy, sizes, arrays, level, some, value=value, zeros=zeros)
+
+
+def _tabulate_rows(
+    hierarchy: Hierarchy,
+    sizes: Sizes,
+    arrays: Sequence[Ints],
+    level: int,
+    some: tuple[int, int],
+    *,
+    value: str,
+    zeros: bool,
+) -> pa.Table:
+    """Some regions of a level, from one index to another."""
+    start, stop = some
+    if zeros:
+        rows = get_rows(arrays, level, start, stop)
+        region = np.repeat(np.arange(stop - start), rows.shape[1])
+        size, values = np.tile(np.arange(rows.shape[1]), stop - start), rows.reshape(-1)
+    else:
+        region, size, values = get_cells(arrays, level, start, stop)
+        region = region - start
+    names = _name_regions(hierarchy, level, start, stop, region)
+    columns = [*names, _repeat(hierarchy.levels[level], len(region))]
     schema = make_schema(hierarchy.levels, value)
-    for level, name in enumerate(hierarchy.levels):
-        for start, stop in cut_rows(*get_shape(arrays, level)):
-            if zeros:
-                rows = get_rows(arrays, level, start, stop)
-                region = np.repeat(np.arange(stop - start), rows.shape[1])
-                size, values = np.tile(np.arange(rows.shape[1]), stop - start), rows.reshape(-1)
-            else:
-                region, size, values = get_cells(arrays, level, start, stop)
-                region = region - start
-            columns = [*_name_regions(hierarchy, level, start, stop, region), _repeat(name, len(region))]
-            yield pa.table([*columns, pa.array(size + sizes[0]), pa.array(values)], schema=schema)
+    return pa.table([*columns, pa.array(size + sizes[0]), pa.array(values)], schema=schema)
 
 
 def _name_regions(

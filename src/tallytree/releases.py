@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +16,21 @@ import pyarrow as pa
 from tallytree.errors import FolderError, MechanismError, describe, show
 from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
 from tallytree.folders import hash_file, new_folder
+from tallytree.frames import make_pandas, make_polars
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import LevelArrays
 from tallytree.manifest import Manifest, parse_manifest, read_plan, seal
 from tallytree.privacy.measurements import PrivateMeasurements
+from tallytree.region_views import RegionView, view_region
 from tallytree.release_files import count_rows, read_file, write_file
 from tallytree.release_rows import read_in_order, read_regions, read_values
-from tallytree.release_tables import make_schema, tabulate, tabulate_parts
+from tallytree.release_tables import make_schema, stream, tabulate_parts
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.verification import Check, Verification, check_budget, check_public_totals, verify_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,7 +111,27 @@ class Release:
 
     def to_arrow(self) -> pa.Table:
         """The counts as a table: a column for each level, then level, size and groups."""
-        return tabulate(self.hierarchy, self.sizes, self.counts, value="groups", zeros=False)
+        return self._stream().read_all()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same for pandas."""
+        return make_pandas(self.to_arrow())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same for Polars."""
+        return make_polars(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The same for whatever reads Arrow, a part at a time: DuckDB, Polars, ``pyarrow.table(release)``."""
+        reader: Any = self._stream()
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _stream(self) -> pa.RecordBatchReader:
+        return stream(self.hierarchy, self.sizes, self.counts, value="groups", zeros=False)
+
+    def region(self, *path: str) -> RegionView:
+        """One region, by the names from the root down to it; without names, the root."""
+        return view_region(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
 
     def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the release to a new folder, which appears complete or not at all."""
@@ -124,6 +151,11 @@ class Release:
     def _write(self, path: Path, arrays: Sequence[Ints], value: str, *, zeros: bool) -> str:
         parts = tabulate_parts(self.hierarchy, self.sizes, arrays, value=value, zeros=zeros)
         return write_file(parts, make_schema(self.hierarchy.levels, value), path)
+
+    def _repr_html_(self) -> str:
+        from tallytree.notebooks import write_release
+
+        return write_release(self)
 
     def __repr__(self) -> str:
         low, high = self.sizes

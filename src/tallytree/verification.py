@@ -55,6 +55,11 @@ class Verification:
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
         }
 
+    def _repr_html_(self) -> str:
+        from tallytree.notebooks import write_verification
+
+        return write_verification(self)
+
 
 def verify_counts(
     hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], total: int

@@ -107,6 +107,11 @@ class Plan:
             return query.answer(counts, level)[regions]
         return query.row_answer(get_rows(counts.levels, level, regions.start, regions.stop))
 
+    def _repr_html_(self) -> str:
+        from tallytree.notebooks import write_plan
+
+        return write_plan(self)
+
     def _check(self, counts: GroupCounts) -> None:
         """Refuse counts that this plan was not made for."""
         # By its methods, not its type, which is out of reach for code that runs after measuring.

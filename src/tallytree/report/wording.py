@@ -66,16 +66,24 @@ def _describe_strength(plan: Plan, epsilon: float) -> str:
             "itself says little; it is still exact, and holds."
         )
     odds = math.exp(epsilon)
-    factor = (
-        f"How nearly is what epsilon says, here {shown}: no result is more than {_round_up(odds):,g} times "
-        "as likely with a person's records as without them"
-    )
+    factor = f"How nearly is what epsilon says, here {shown}: {describe_factor(plan)}."
     if plan.delta is not None:
-        return f"{factor}, and on top of that {show_short(plan.delta)}, which is delta."
+        return factor
     return (
-        f"{factor}. Somebody who holds it for an even bet that a person is in the data can be "
+        f"{factor} Somebody who holds it for an even bet that a person is in the data can be "
         f"{math.ceil(100 * odds / (1 + odds))} % sure at most after reading these counts, instead of 50 %."
     )
+
+
+def describe_factor(plan: Plan) -> str:
+    """What epsilon, if it is not too large to say anything, comes to."""
+    words = (
+        f"no result is more than {_round_up(math.exp(plan.epsilon)):,g} times as likely with a person's "
+        "records as without them"
+    )
+    if plan.delta is None:
+        return words
+    return f"{words}, and on top of that {show_short(plan.delta)}, which is delta"
 
 
 def _round_up(number: float) -> float:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tallytree.ink import COLOURS, draw_frame
 from tallytree.reproduction.axes import Axis, LinearAxis, LogAxis
-from tallytree.reproduction.ink import COLOURS, draw_frame
 
 WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 300, 20, 50

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from tallytree.ink import COLOURS, draw_frame
 from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.reproduction.axes import LogAxis
-from tallytree.reproduction.ink import COLOURS, draw_frame
 from tallytree.reproduction.variants import CHAIN, CHAIN_TABLES, find_variants
 
 LABELS, PANEL, GAP, MARGIN = 235, 230, 60, 15

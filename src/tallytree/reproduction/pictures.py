@@ -1,12 +1,11 @@
-"""Pictures as files: SVG, and PNG where the library for that is there (the extra ``png``)."""
+"""The figures as files: SVG, and PNG where the library for that is there (the extra ``png``)."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
 from tallytree.folders import write_whole
+from tallytree.pictures import draw_png
 from tallytree.reproduction.document import Figure
-
-PNG_WIDTH = 1800
 
 
 def save_figures(figures: Iterable[Figure], folder: Path) -> bool:
@@ -20,12 +19,3 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> bool:
         else:
             write_whole(folder / f"{figure.name}.png", image)
     return done
-
-
-def draw_png(svg: str) -> bytes | None:
-    """On a light ground; None without resvg."""
-    try:
-        import resvg_py
-    except ImportError:
-        return None
-    return bytes(resvg_py.svg_to_bytes(svg_string=svg, width=PNG_WIDTH, background="white"))

@@ -1,5 +1,6 @@
-"""What all pictures share: colours that are told apart on light and on dark, and the frame."""
+"""What all pictures share: colours that are told apart on light and on dark, text, and the frame."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -14,14 +15,29 @@ STYLE = (
 )
 
 
-def draw_frame(title: str, width: int, height: int, parts: Sequence[str]) -> str:
-    """The whole picture, with its name for whoever does not see it."""
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_text(text: str) -> str:
+    """Text for a picture, whatever it holds: one control character would spoil all of it."""
+    return escape(_NOT_XML.sub("\ufffd", text))
+
+
+def draw_frame(title: str, width: int, height: int, parts: Sequence[str], *, own_size: bool = False) -> str:
+    """The whole picture, with its name for whoever does not see it.
+
+    With ``own_size`` it is as large as it says, where there is room; else as wide as the page.
+    """
+    if own_size:
+        room = f'width="{width}" height="{height}" style="max-width:100%;height:auto"'
+    else:
+        room = f'style="min-width:{0.85 * width:.0f}px"'
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" viewBox="0 0 {width} {height}" '
-            f'style="min-width:{0.85 * width:.0f}px" role="img" '
+            f'{room} role="img" '
             'font-family="system-ui, sans-serif" font-size="12">',
-            f"<title>{escape(title)}</title><style>{STYLE}</style>",
+            f"<title>{write_text(title)}</title><style>{STYLE}</style>",
             f'<rect class="paper" width="{width}" height="{height}"/>',
             *parts,
             "</svg>",
