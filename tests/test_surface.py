@@ -13,7 +13,15 @@ def parameters(function: object) -> list[str]:
 
 
 def test_public_names() -> None:
-    functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
+    functions = {
+        "compare",
+        "count_groups",
+        "evaluate",
+        "list_mechanisms",
+        "load",
+        "mechanism",
+        "read_hierarchy",
+    }
     functions |= {"release", "simulate"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Simulation", "Solution"}
@@ -48,6 +56,7 @@ def test_signatures() -> None:
     ]  # fmt: skip
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
+    assert parameters(tt.compare) == ["a", "b", "level", "top", "size", "groups"]
 
 
 def test_counting_as_the_design_writes_it() -> None:

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tallytree.comparison.comparing import compare as compare
     from tallytree.counts import GroupCounts as GroupCounts
     from tallytree.engines.settings import Engine as Engine
     from tallytree.evaluation import Simulation as Simulation
@@ -41,6 +42,7 @@ _HOMES = {
     "Release": "releases",
     "Simulation": "evaluation",
     "Solution": "postprocess.solution",
+    "compare": "comparison.comparing",
     "count_groups": "microdata",
     "evaluate": "evaluation",
     "list_mechanisms": "mechanisms.registry",

@@ -81,7 +81,7 @@ def read_counts(
     if hierarchy.leaf_count * cells > MAX_CELLS:
         raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     place = row_leaf * cells + (row_size - low)
-    _refuse_repeats(place)
+    refuse_repeats(place)
     shape = hierarchy.leaf_count, cells
     leaf: Ints | SparseRows
     if is_large(shape):
@@ -146,7 +146,8 @@ def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:
     return leaf
 
 
-def _refuse_repeats(place: Ints) -> None:
+def refuse_repeats(place: Ints) -> None:
+    """Refuse rows about a region and size, given by one number, that an earlier row is about."""
     if (place[1:] > place[:-1]).all():
         return
     order = np.argsort(place, kind="stable")

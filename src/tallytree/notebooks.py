@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
+from tallytree.comparison.wording import describe_alone, describe_noise
 from tallytree.level_arrays import get_total
 from tallytree.privacy.budget import show_exact
 from tallytree.report.accuracy import find_accuracy
@@ -18,6 +19,7 @@ from tallytree.report.markup import Html, join, name, tag
 from tallytree.report.wording import MOST_READABLE, describe_factor, show_short
 
 if TYPE_CHECKING:
+    from tallytree.comparison.results import Comparison
     from tallytree.pictures import Picture
     from tallytree.privacy.plan import Plan
     from tallytree.region_views import RegionView
@@ -120,6 +122,44 @@ def write_region(view: RegionView) -> Html:
     return _write_box(
         _embed(view.plot()) if view.total else _write_head(tag("span", *path)),
         tag("p", "Level ", _name(view.level), f": {', '.join(facts)}.", style="margin:.3em 0"),
+    )
+
+
+def write_comparison(comparison: Comparison) -> Html:
+    """The differences at each level, the largest of them, and what noise has to do with them."""
+    levels = comparison.levels
+    words = [text for level in levels for text in (describe_noise(level), *describe_alone(level)) if text]
+    largest = [
+        [
+            _name(level.level),
+            _name(" > ".join(each.path)),
+            f"{each.size:,}",
+            f"{each.a:,}",
+            f"{each.b:,}",
+            f"{each.difference:+,}",
+        ]
+        for level in levels
+        for each in level.largest
+    ]
+    return _write_box(
+        _write_head(tag("span", "A and B are the same" if comparison.same else "A and B side by side")),
+        _write_table(
+            ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"],
+            [
+                [
+                    _name(level.level),
+                    f"{level.regions:,}",
+                    f"{level.total_a:,}",
+                    f"{level.total_b:,}",
+                    f"{level.l1:,}",
+                    f"{level.emd:,.1f}",
+                    f"{level.share:.1%}",
+                ]
+                for level in levels
+            ],
+        ),
+        *([_write_table(["level", "region", "size", "A", "B", "B - A"], largest, left=2)] if largest else []),
+        *(tag("p", text, style="margin:.3em 0") for text in (*words, *comparison.notes)),
     )
 
 

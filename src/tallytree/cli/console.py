@@ -61,7 +61,8 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index < left else "right")
+        # Folded where there is no room: a number with its end cut off is another number.
+        table.add_column(column, justify="left" if index < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))  # Text: names in brackets are not markup
     Console().print(table)

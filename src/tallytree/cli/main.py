@@ -11,6 +11,7 @@ import typer
 
 from tallytree import __version__
 from tallytree.cli.audit import audit
+from tallytree.cli.compare import compare
 from tallytree.cli.count import count
 from tallytree.cli.demo import demo
 from tallytree.cli.evaluate import evaluate
@@ -35,7 +36,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (demo, plan, count, release, verify, report, evaluate, mechanisms, audit, reproduce):
+for command in (
+    demo, plan, count, release, verify, report, compare, evaluate, mechanisms, audit, reproduce
+):  # fmt: skip
     app.command()(command)
 app.add_typer(ledger)
 

@@ -1,0 +1,85 @@
+"""``tallytree compare``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tallytree.cli.console import Json, print_json, print_table, print_text
+from tallytree.errors import show
+
+if TYPE_CHECKING:
+    from tallytree.comparison.results import Comparison
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="A release folder, or a published table.", metavar="A")],
+    b: Annotated[str, typer.Argument(help="Another.", metavar="B")],
+    level: Annotated[str | None, typer.Option(help="Compare this level only.")] = None,
+    top: Annotated[int, typer.Option(help="Largest differences to show for each level.", min=0)] = 5,
+    size: Annotated[str, typer.Option(help="The column of group sizes of a table.")] = "size",
+    groups: Annotated[str, typer.Option(help="The column of numbers of groups of a table.")] = "groups",
+    as_json: Json = False,
+) -> None:
+    """Put two releases side by side, or a release and a published table (CSV, Parquet).
+
+        tallytree compare release-2020 release-2021
+
+    Differences are no failure: the exit code is 0. For two releases it says whether noise alone explains
+    them. A table of true counts is not for this: see 'tallytree evaluate'.
+    """
+    from tallytree.comparison.comparing import compare as find_differences
+
+    comparison = find_differences(a, b, level=level, top=top, size=size, groups=groups)
+    if as_json:
+        print_json(comparison.to_dict())
+    else:
+        _print(comparison, a, b)
+
+
+def _print(comparison: Comparison, a: str, b: str) -> None:
+    from tallytree.comparison.wording import describe_alone, describe_noise
+
+    print_text(f"A: {show(a, most=150)}\nB: {show(b, most=150)}")
+    print_table(
+        "Differences",
+        ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"],
+        [
+            [
+                level.level,
+                f"{level.regions:,}",
+                f"{level.total_a:,}",
+                f"{level.total_b:,}",
+                f"{level.l1:,}",
+                f"{level.emd:,.1f}",
+                f"{level.share:.1%}",
+            ]
+            for level in comparison.levels
+        ],
+    )
+    rows = [
+        [
+            level.level,
+            show(" > ".join(each.path)),
+            f"{each.size:,}",
+            f"{each.a:,}",
+            f"{each.b:,}",
+            f"{each.difference:+,}",
+        ]
+        for level in comparison.levels
+        for each in level.largest
+    ]
+    if rows:
+        print_table("The largest differences", ["level", "region", "size", "A", "B", "B - A"], rows, left=2)
+    if comparison.same:
+        print_text("Nothing that was compared differs.")
+    for level in comparison.levels:
+        words = describe_noise(level)
+        if words:
+            print_text(words)
+    for level in comparison.levels:
+        for words in describe_alone(level):
+            print_text(words)
+    for note in comparison.notes:
+        print_text(f"Note: {note}")

@@ -1,0 +1,1 @@
+"""Two releases side by side, or a release and a published table."""
