@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning noise people scale audit report-bench clean
+.PHONY: demo test system fuzz lint bench reproduce planning noise people scale audit report-bench notebook clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -64,6 +64,10 @@ report-bench: .venv/installed-dev system
 ## Audit all mechanisms, the stated epsilon against what is measured; writes docs/audit-results.md.
 audit: .venv/installed-dev
 	$(BIN)/tallytree audit --all --out docs/audit-results.md
+
+## Run the example notebook, and write what it shows into it.
+notebook: .venv/installed-dev
+	$(BIN)/python -m tests.notebook_support
 
 clean:
 	rm -rf .venv dist tallytree-demo tallytree-reproduction

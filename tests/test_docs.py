@@ -31,6 +31,7 @@ PAGE = ROOT / "docs" / "your-data.md"
 LEDGER = ROOT / "docs" / "ledger.md"
 GAUSSIAN = ROOT / "docs" / "gaussian.md"
 REPORT = ROOT / "docs" / "report.md"
+READING = ROOT / "docs" / "reading-a-release.md"
 LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
 
@@ -191,3 +192,24 @@ def test_the_examples_for_the_report_run(folder: Path) -> None:
     for section in ("How to make it", "A map"):
         run(section, page=REPORT)
     assert '"map":{"level":2' in Path("release", "report.html").read_text(encoding="utf-8")
+
+
+def test_the_examples_for_reading_a_release_run(folder: Path) -> None:
+    counts = tt.count_groups(
+        "people.parquet",
+        group="household",
+        regions=["state", "county"],
+        sizes=(1, 5),
+        root="US",
+        root_level="nation",
+    )
+    for name in ("release", "release-2020", "release-2021"):
+        tt.release(counts, epsilon="1").save(name)
+    pa_csv.write_csv(pa.table({"state": ["GA", "NY"], "size": [2, 1], "groups": [1, 2]}), "published.csv")
+    names = run("As a table", page=READING)
+    names = run("One region", page=READING, **names)
+    assert names["region"].path == ("US", "GA")
+    run("As a picture", page=READING, **names)
+    assert Path("georgia.png").read_bytes().startswith(b"\x89PNG")
+    names = run("Side by side", page=READING)
+    assert [level.level for level in names["comparison"].levels] == ["nation", "state", "county"]

@@ -124,6 +124,9 @@ def make_objects() -> dict[str, Any]:
         "simulation": run,
         "solution": run.solution,
         "verification": made.verify(),
+        "region": made.region(),
+        "picture": made.region().plot(),
+        "comparison": tt.compare(made, tt.release(counts, epsilon=EPSILON)),
         "engine": tt.Engine(),
     }
 
