@@ -110,6 +110,12 @@ def test_the_reproduction_is_out_of_reach_of_releases() -> None:
         assert not GRAPH[module] & {"microdata", "count_tables", "pipeline", "releases"}
 
 
+def test_comparisons_are_out_of_reach_of_noise() -> None:
+    """They read tables, which must be published ones; they draw and measure nothing."""
+    assert "tables" in reachable("comparison.comparing")
+    assert not reachable("comparison.comparing") & (NOISE | {"measurement", "evaluation"})
+
+
 def test_importing_loads_nothing_heavy() -> None:
     code = (
         "import sys, tallytree, tallytree.cli.main; "

@@ -156,6 +156,13 @@ def test_a_leaf_above_the_last_level_has_no_subregions() -> None:
         made.region("US", "DC", "x")
 
 
+def test_shares_may_come_from_numpy(release: tt.Release) -> None:
+    view = release.region()
+    assert [view.quantile(q) for q in np.linspace(0, 1, 3, dtype=np.float32)] == [
+        view.quantile(q) for q in (0, 0.5, 1)
+    ]
+
+
 @pytest.mark.parametrize("q", [-0.1, 1.5, float("nan"), "half", None])
 def test_a_wrong_share_is_refused(release: tt.Release, q: float) -> None:
     with pytest.raises(ViewError, match="share from 0 to 1"):

@@ -47,7 +47,7 @@ def _print(comparison: Comparison, a: str, b: str) -> None:
         ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"],
         [
             [
-                level.level,
+                show(level.level),
                 f"{level.regions:,}",
                 f"{level.total_a:,}",
                 f"{level.total_b:,}",
@@ -60,7 +60,7 @@ def _print(comparison: Comparison, a: str, b: str) -> None:
     )
     rows = [
         [
-            level.level,
+            show(level.level),
             show(" > ".join(each.path)),
             f"{each.size:,}",
             f"{each.a:,}",

@@ -28,7 +28,7 @@ from tallytree.tables import Table, read_columns
 
 Ints = npt.NDArray[np.int64]
 
-TRUE_COUNTS = "These are true counts, not a published table: 'tallytree evaluate' compares with the truth."
+NOT_PUBLISHED = "{} true counts, not a published table: 'tallytree evaluate' compares with the truth."
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,12 +45,13 @@ class PublishedTable:
 def read_published(table: Table, release: Release, *, size: str, groups: str) -> PublishedTable:
     """The counts of a table or its file."""
     if isinstance(table, (str, os.PathLike)) and "sensitive" in Path(table).name.lower():
-        raise CountsError(TRUE_COUNTS)  # as 'tallytree count' calls a CSV file
+        # As 'tallytree count' calls a CSV file.
+        raise CountsError(NOT_PUBLISHED.format("By the name of its file, which says 'sensitive', this is"))
     root, *below = release.hierarchy.levels
     check_purposes([*below, size, groups])
     data = read_columns(table, [*below[:1], size, groups], text=below, also=below[1:])
     if read_origin(data) is not None:
-        raise CountsError(TRUE_COUNTS)
+        raise CountsError(NOT_PUBLISHED.format("These are"))
     if data.num_rows == 0:
         raise CountsError("The table has no rows.")
     regions = _find_region_columns(data, below)
