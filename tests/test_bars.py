@@ -92,6 +92,23 @@ def test_the_scale_is_logarithmic_where_counts_span_decades() -> None:
     assert "(log scale)" in draw_histogram("x", (1, 2), np.array([1_000_000, 1])).svg
 
 
+@pytest.mark.parametrize(
+    ("groups", "labels"),
+    [
+        ([1, 1], ["0", "1"]),
+        ([3, 4], ["0", "1", "2", "3", "4"]),
+        ([9_000_000, 8_000_000], ["0", "5M", "10M"]),
+        ([2_000_000_000, 1], ["1", "100", "10,000", "1M", "100M"]),
+        ([7, *[0] * 118, 8, 0, 0], ["0", "1", "2", "3", "4"]),
+        ([1, *[0] * 118, 2], ["0", "0.5", "1"]),
+    ],
+)
+def test_the_axis_of_groups_is_labelled(groups: list[int], labels: list[str]) -> None:
+    svg = draw_histogram("x", (1, len(groups)), np.array(groups)).svg
+    found = [each.text for each in ET.fromstring(svg).iter() if each.attrib.get("text-anchor") == "end"]
+    assert found == labels
+
+
 def test_what_is_not_shown_is_said() -> None:
     svg = draw_histogram("x", (1, 50), np.array([3, 4, *[0] * 48])).svg
     assert "7 groups; none above size 2" in svg

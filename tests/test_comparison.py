@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree import level_arrays
 from tallytree.comparison.expectation import find_cumulants, find_reach, judge
 from tallytree.comparison.results import Comparison
 from tallytree.count_files import write_counts
@@ -119,11 +120,16 @@ def test_the_order_does_not_matter_and_nothing_differs_from_itself(
     assert not any(level.l1 for level in tt.compare(a, a).levels)
 
 
-def test_large_levels_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_levels_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     a, b = release_of(PATHS, (1, 4), 1), release_of(PATHS[::-1][:7], (1, 4), 2)
-    whole = tt.compare(a, b, top=3)
-    monkeypatch.setattr("tallytree.level_arrays.CHUNK_CELLS", 4)
+    whole, turned = tt.compare(a, b, top=3), tt.compare(b, a, top=3)
+    for name, each in (("a", a), ("b", b)):
+        each.save(tmp_path / name)
+    monkeypatch.setattr(level_arrays, "CHUNK_CELLS", 4)
     assert tt.compare(a, b, top=3) == whole
+    monkeypatch.setattr(level_arrays, "LARGE", 4)  # then only what is not zero is kept
+    assert tt.compare(tmp_path / "a", tmp_path / "b", top=3) == whole
+    assert tt.compare(tmp_path / "b", tmp_path / "a", top=3) == turned
 
 
 def test_errors_are_those_of_the_evaluation() -> None:

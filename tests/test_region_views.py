@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree import notebooks
+from tallytree import level_arrays, notebooks
 from tallytree.errors import FolderError, HierarchyError, ViewError
 from tallytree.region_views import RegionView
 from tests.instances import random_hierarchy
@@ -146,6 +146,18 @@ def test_a_region_is_found_by_its_path(release: tt.Release) -> None:
 def test_a_wrong_path_is_explained(release: tt.Release, path: tuple[str, ...], words: str) -> None:
     with pytest.raises(HierarchyError, match=words):
         release.region(*path)
+
+
+def test_a_region_of_a_large_level_is_the_same(
+    release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release.save(tmp_path / "release")
+    monkeypatch.setattr(level_arrays, "LARGE", 4)  # only what is not zero is kept
+    again = tt.load(tmp_path / "release").region("Land", "State B", "County B-02")
+    view = release.region("Land", "State B", "County B-02")
+    np.testing.assert_array_equal(again.groups, view.groups)
+    assert again.to_arrow().equals(view.to_arrow())
+    assert again.plot() == view.plot()
 
 
 def test_a_leaf_above_the_last_level_has_no_subregions() -> None:

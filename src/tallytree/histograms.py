@@ -13,8 +13,8 @@ from tallytree.pictures import Picture
 WIDTH, HEIGHT = 720, 360
 LEFT, RIGHT, TOP, BOTTOM = 92, 24, 66, 54
 MOST_TITLE = 80
-DECADES = 1000
-"""How many times larger than the lowest the highest bar has to be for a logarithmic scale."""
+MOST_RATIO = 200
+"""Of the highest bar to the lowest. Beyond it the scale is logarithmic: the lowest would be a pixel high."""
 LABEL_ROOM = 40
 """Pixels from the middle of one label below the axis to the next."""
 
@@ -114,12 +114,10 @@ def _lay_up(bars: Sequence[Bar]) -> Axis:
     heights = [bar.height for bar in bars if bar.groups > 0]
     most, least = max(bar.top for bar in bars), min(heights)
     bottom, span = HEIGHT - BOTTOM, HEIGHT - BOTTOM - TOP
-    if max(heights) < DECADES * least:
+    if max(heights) < MOST_RATIO * least:
         step = _round_step(max(most / 4, 1 if all(bar.first == bar.last for bar in bars) else 0))
         count = math.ceil(most / step)
-        ticks = [
-            (step * at, f"{step * at:,.0f}" if step >= 1 else f"{step * at:g}") for at in range(count + 1)
-        ]
+        ticks = [(step * at, _show(step * at)) for at in range(count + 1)]
         return Axis(lambda value: bottom - span * value / (step * count), ticks)
     floor = math.log10(least) - 0.3
     scale = span / (math.log10(most) + 0.1 - floor)
@@ -127,7 +125,7 @@ def _lay_up(bars: Sequence[Bar]) -> Axis:
     skip = math.ceil(len(powers) / 7)
     return Axis(
         lambda value: bottom - scale * (math.log10(max(value, 10**floor)) - floor),
-        [(10.0**power, _show_power(power)) for power in powers[::skip]],
+        [(10.0**power, _show(10.0**power)) for power in powers[::skip]],
         is_log=True,
     )
 
@@ -175,8 +173,12 @@ def _round_step(least: float) -> float:
     return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= 0.999 * least)
 
 
-def _show_power(power: int) -> str:
-    return f"{10**power:,}" if power >= 0 else f"{10.0**power:.{-power}f}"
+def _show(number: float) -> str:
+    """A label of the axis of groups, with few letters: 2,500, 2.5M, 0.01."""
+    for size, letter in ((10**9, "B"), (10**6, "M")):
+        if number >= size:
+            return f"{number / size:,g}{letter}"
+    return f"{number:,.10f}".rstrip("0").rstrip(".")
 
 
 def _write(x: float, y: float, text: str, anchor: str) -> str:

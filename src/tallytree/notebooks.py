@@ -34,7 +34,7 @@ BOX = (
     "border:1px solid rgba(128,128,128,.4);border-radius:6px;padding:.7em 1em;max-width:46em;"
     "margin:.3em 0;line-height:1.45;overflow-wrap:break-word;overflow-x:auto"
 )
-TABLE = "border-collapse:collapse;margin:.5em 0;font-variant-numeric:tabular-nums"
+TABLE = "border-collapse:collapse;font-size:inherit;margin:.5em 0;font-variant-numeric:tabular-nums"
 LINE = "border-bottom:1px solid rgba(128,128,128,.3);padding:.2em .9em .2em 0;vertical-align:top;text-align:"
 QUIET = "opacity:.75"
 GOOD, BAD = "color:#1a8f5f", "color:#d43d3d"
