@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
@@ -106,6 +106,7 @@ def swap(comparison: Comparison) -> list[object]:
     ]
 
 
+@settings(max_examples=30)
 @given(st.sets(st.sampled_from(PATHS), min_size=1), st.integers(0, 1000))
 def test_the_order_does_not_matter_and_nothing_differs_from_itself(
     some: set[tuple[str, ...]], seed: int
@@ -146,7 +147,7 @@ def test_errors_are_those_of_the_evaluation() -> None:
 # Tables
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pair() -> tuple[tt.Release, tt.Release]:
     return make_release(), make_release(epsilon="2")
 
