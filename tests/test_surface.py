@@ -13,16 +13,8 @@ def parameters(function: object) -> list[str]:
 
 
 def test_public_names() -> None:
-    functions = {
-        "compare",
-        "count_groups",
-        "evaluate",
-        "list_mechanisms",
-        "load",
-        "mechanism",
-        "read_hierarchy",
-    }
-    functions |= {"release", "simulate"}
+    functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
+    functions |= {"compare", "release", "simulate"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Simulation", "Solution"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data

@@ -36,9 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (
-    demo, plan, count, release, verify, report, compare, evaluate, mechanisms, audit, reproduce
-):  # fmt: skip
+for command in (demo, plan, count, release, verify, report, compare, evaluate, mechanisms, audit, reproduce):
     app.command()(command)
 app.add_typer(ledger)
 
