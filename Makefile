@@ -2,7 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning noise people scale audit report-bench notebook clean
+.PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
+  notebook clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -42,6 +43,11 @@ reproduce: .venv/installed-dev
 planning: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
+
+## Compare the intervals of 200 simulated releases with the truth, an hour or so; writes benchmarks/COVERAGE.md.
+coverage: .venv/installed-dev
+	@test -n "$(DATA)" || { echo "Where is the county table? make coverage DATA=FOLDER"; exit 2; }
+	$(BIN)/python -m benchmarks.coverage --data "$(DATA)"
 
 ## Measure the exact samplers of noise side by side; writes benchmarks/NOISE.md.
 noise: .venv/installed-dev

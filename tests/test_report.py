@@ -24,9 +24,10 @@ from hypothesis.extra import numpy as st_numpy
 import tallytree as tt
 from tallytree.cli import main as cli
 from tallytree.errors import FolderError, ReportError
+from tallytree.privacy.deviations import find_deviation
 from tallytree.privacy.plan import LevelPlan
 from tallytree.report import content, shapes
-from tallytree.report.accuracy import find_deviation, find_reach
+from tallytree.report.accuracy import find_reach
 from tallytree.report.content import gather
 from tallytree.report.markup import tag, write_json
 from tallytree.report.packing import MEAN_GRID, encode, pack_level

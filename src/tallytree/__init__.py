@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tallytree.evaluation import evaluate as evaluate
     from tallytree.evaluation import simulate as simulate
     from tallytree.hierarchy import Hierarchy as Hierarchy
+    from tallytree.intervals.making import add_intervals as add_intervals
     from tallytree.ledger.ledger import Ledger as Ledger
     from tallytree.mechanisms.base import Mechanism as Mechanism
     from tallytree.mechanisms.registry import list_mechanisms as list_mechanisms
@@ -42,6 +43,7 @@ _HOMES = {
     "Release": "releases",
     "Simulation": "evaluation",
     "Solution": "postprocess.solution",
+    "add_intervals": "intervals.making",
     "compare": "comparison.comparing",
     "count_groups": "microdata",
     "evaluate": "evaluation",

@@ -67,6 +67,10 @@ class ViewError(InputError):
     """A release cannot be shown as asked: a library is missing, or a file's ending is unknown."""
 
 
+class IntervalsError(InputError):
+    """Intervals cannot be made as asked."""
+
+
 class FolderError(InputError):
     """A release folder cannot be written or read."""
 

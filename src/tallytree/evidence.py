@@ -78,7 +78,7 @@ def check_solution(
     """
     statement = "post-processing the measurements again gives these counts"
     try:
-        method = _find_mechanism(manifest)
+        method = find_mechanism_of(manifest)
         if method.small:
             return Check("solution", f"not computed again: {method.name} takes long", 0)
         solution = method.postprocess(measurements, total=total)
@@ -94,7 +94,8 @@ def check_solution(
     return Check("solution", statement, violations, f"one differs by {largest}" if violations else "")
 
 
-def _find_mechanism(manifest: Manifest) -> Mechanism:
+def find_mechanism_of(manifest: Manifest) -> Mechanism:
+    """The mechanism that a manifest names, with its options."""
     options = _read(manifest, "mechanism", "options")
     return mechanism(
         _read(manifest, "mechanism", "name"),

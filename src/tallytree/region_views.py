@@ -14,9 +14,10 @@ from tallytree.errors import ViewError, show
 from tallytree.frames import make_pandas, make_polars
 from tallytree.hierarchy import Path
 from tallytree.histograms import draw_histogram
+from tallytree.intervals.files import tabulate_cell_rows
 from tallytree.level_arrays import get_rows
 from tallytree.pictures import Picture
-from tallytree.release_tables import tabulate_region
+from tallytree.release_tables import make_plain, tabulate_rows
 from tallytree.sizes import Sizes
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ class RegionView:
     """The level, counted from the root."""
     index: int
     """The region's place among those of its level."""
-    ends: tuple[Ints, Ints] | None = None
-    """For each size, the least and the most that the true number of groups may be, where that is known."""
 
     @property
     def path(self) -> Path:
@@ -61,6 +60,15 @@ class RegionView:
         row: Ints = get_rows(self.release.counts, self.depth, self.index, self.index + 1)[0]
         row.flags.writeable = False
         return row
+
+    @property
+    def ends(self) -> tuple[Ints, Ints] | None:
+        """For each size, the ends of the interval of the true number of groups, if the release has any."""
+        found = self.release.intervals
+        if found is None:
+            return None
+        cells = found.cells[self.depth]
+        return cells.low[self.index], cells.high[self.index]
 
     @property
     def total(self) -> int:
@@ -94,10 +102,14 @@ class RegionView:
 
     def to_arrow(self) -> pa.Table:
         """The region's rows of the release's table."""
-        release = self.release
-        return tabulate_region(
-            release.hierarchy, release.sizes, release.counts, self.depth, self.index, value="groups"
+        release, some = self.release, (self.index, self.index + 1)
+        where = release.hierarchy, release.sizes, release.counts, self.depth, some
+        rows = (
+            tabulate_rows(*where, value="groups", zeros=False)
+            if release.intervals is None
+            else tabulate_cell_rows(release.intervals, *where)
         )
+        return rows.cast(make_plain(rows.schema))
 
     def to_pandas(self) -> pd.DataFrame:
         """The same for pandas."""
@@ -121,5 +133,5 @@ class RegionView:
 
 
 def view_region(release: Release, depth: int, index: int) -> RegionView:
-    """A region by its place. No release carries intervals yet: their ends go in here."""
+    """A region by its place."""
     return RegionView(release, depth, index)

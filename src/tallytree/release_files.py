@@ -19,7 +19,8 @@ BATCH_ROWS = 2**20
 
 def write_file(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> str:
     """Write a table whose parts become row groups; the file's SHA-256, taken of what was written."""
-    numbers = schema.names[-2:]
+    numbers = [field.name for field in schema if pa.types.is_integer(field.type)]
+    names = [field.name for field in schema if not pa.types.is_primitive(field.type)]
     with path.open("wb") as file:
         hashing = _HashingFile(file)
         with pa_parquet.ParquetWriter(
@@ -27,7 +28,7 @@ def write_file(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> str:
             schema,
             compression="zstd",
             # The names of a row group are one dictionary, and readers get plain text.
-            use_dictionary=cast(Any, schema.names[:-2]),
+            use_dictionary=cast(Any, names),
             dictionary_pagesize_limit=2**28,
             column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
             write_statistics=["level", *numbers],
@@ -81,12 +82,12 @@ def count_rows(path: Path) -> int:
         return 0  # reading it will say what is wrong
 
 
-def read_file(path: Path, levels: Sequence[str], value: str, *, multiple: int = 1) -> Iterator[pa.Table]:
+def read_file(path: Path, levels: Sequence[str], *values: str, multiple: int = 1) -> Iterator[pa.Table]:
     """The rows of a file, many at a time: the names as dictionaries, the others whole and complete.
 
     They come in a ``multiple`` of rows where the file's own parts are such.
     """
-    schema = make_schema(levels, value)
+    schema = make_schema(levels, *values)
     names = [*levels, "level"]
     try:
         with path.open("rb") as file:
@@ -95,7 +96,7 @@ def read_file(path: Path, levels: Sequence[str], value: str, *, multiple: int = 
                 table = pa.table(batch).select(schema.names)
                 table = _cast(table, schema)
                 table.validate(full=True)
-                if any(table[name].null_count for name in ("level", "size", value)):
+                if any(table[name].null_count for name in ("level", "size", *values)):
                     raise FolderError(f"{path.name} is damaged: values are missing in it.")
                 yield table
             if not set(schema.names) <= set(whole.schema_arrow.names):

@@ -119,8 +119,9 @@ def read_values(
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
     stores = [_Sparse(shape) if sparse and is_large(shape) else _Dense(shape) for shape in shapes]
     for table in tables:
-        for level, place, values in _find_cells(table, hierarchy, sizes, value):
-            stores[level].add(place, values)
+        values = table[value].to_numpy()
+        for level, place, rows in find_cells(table, hierarchy, sizes):
+            stores[level].add(place, values[rows])
     return LevelArrays([store.finish() for store in stores])
 
 
@@ -169,12 +170,11 @@ class _Sparse:
         return SparseRows.from_places(places, values, self._shape)
 
 
-def _find_cells(
-    table: pa.Table, hierarchy: Hierarchy, sizes: Sizes, value: str
-) -> Iterator[tuple[int, Ints, Ints]]:
-    """For each level in the table: the cells of its rows, region * sizes + size, and their values."""
+def find_cells(
+    table: pa.Table, hierarchy: Hierarchy, sizes: Sizes
+) -> Iterator[tuple[int, Ints, slice | Ints]]:
+    """For each level in the table: the cells of its rows, region * sizes + size, and the rows."""
     size = table["size"].to_numpy() - sizes[0]
-    values = table[value].to_numpy()
     cells = count_sizes(sizes)
     if ((size < 0) | (size >= cells)).any():
         raise FolderError(f"A row has a size that is not from {sizes[0]} to {sizes[1]}.")
@@ -198,7 +198,7 @@ def _find_cells(
         raise FolderError("A row names a region that was not measured.")
     for at in np.unique(level).tolist():
         rows = slice(None) if len(heads) == (level == at).sum() else np.flatnonzero(levels == at)
-        yield at, region[run[rows]] * cells + size[rows], values[rows]
+        yield at, region[run[rows]] * cells + size[rows], rows
 
 
 def _find_levels(table: pa.Table, levels: Sequence[str]) -> Ints:

@@ -5,7 +5,7 @@ Tables may have a thousand million rows: they are made and read a few regions at
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
 
-FIXED = ("level", "size", "groups", "measured")
+FIXED = ("level", "size", "groups", "measured", "groups_low", "groups_high", "groups_bias", "groups_error")
 
 NAME = pa.dictionary(pa.int32(), pa.string())
 """How names are held: a file of ours has them as text, each once for every few regions."""
@@ -35,44 +35,40 @@ def check_level_names(hierarchy: Hierarchy) -> None:
             )
 
 
-def make_schema(levels: Sequence[str], value: str, *, name_type: pa.DataType = NAME) -> pa.Schema:
+FLOATS = ("groups_bias", "groups_error")
+
+
+def make_schema(levels: Sequence[str], *values: str) -> pa.Schema:
     """The columns of a table."""
-    names = [(name, name_type) for name in (*levels, "level")]
-    return pa.schema([*names, ("size", pa.int64()), (value, pa.int64())])
+    names = [(name, NAME) for name in (*levels, "level")]
+    types = {name: pa.float32() if name in FLOATS else pa.int64() for name in values}
+    return pa.schema([*names, ("size", pa.int64()), *types.items()])
 
 
-def stream(
-    hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], *, value: str, zeros: bool
-) -> pa.RecordBatchReader:
-    """A row for every region and size, level by level, for whoever reads a part at a time.
-
-    There are rows of zero only if ``zeros``.
-    """
-    plain = make_schema(hierarchy.levels, value, name_type=pa.string())
-    parts = tabulate_parts(hierarchy, sizes, arrays, value=value, zeros=zeros)
-    batches = (batch for part in parts for batch in part.cast(plain).to_batches())
-    return pa.RecordBatchReader.from_batches(plain, batches)
+def stream(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:
+    """Tables one after the other, with names as plain text, for whoever reads a part at a time."""
+    plain = make_plain(schema)
+    return pa.RecordBatchReader.from_batches(
+        plain, (batch for part in parts for batch in part.cast(plain).to_batches())
+    )
 
 
-def tabulate_region(
-    hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], level: int, region: int, *, value: str
-) -> pa.Table:
-    """The rows of one region that are not zero."""
-    plain = make_schema(hierarchy.levels, value, name_type=pa.string())
-    rows = _tabulate_rows(hierarchy, sizes, arrays, level, (region, region + 1), value=value, zeros=False)
-    return rows.cast(plain)
+def make_plain(schema: pa.Schema) -> pa.Schema:
+    """The same columns with names as plain text."""
+    types = {f.name: pa.string() if pa.types.is_dictionary(f.type) else f.type for f in schema}
+    return pa.schema(list(types.items()))
 
 
 def tabulate_parts(
     hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], *, value: str, zeros: bool
 ) -> Iterator[pa.Table]:
-    """The same with names as they are held."""
+    """A row for every region and size, level by level, a few regions at a time; of zero only if ``zeros``."""
     for level in range(len(hierarchy.levels)):
         for some in cut_rows(*get_shape(arrays, level)):
-            yield _tabulate_rows(hierarchy, sizes, arrays, level, some, value=value, zeros=zeros)
+            yield tabulate_rows(hierarchy, sizes, arrays, level, some, value=value, zeros=zeros)
 
 
-def _tabulate_rows(
+def tabulate_rows(
     hierarchy: Hierarchy,
     sizes: Sizes,
     arrays: Sequence[Ints],
@@ -91,13 +87,13 @@ def _tabulate_rows(
     else:
         region, size, values = get_cells(arrays, level, start, stop)
         region = region - start
-    names = _name_regions(hierarchy, level, start, stop, region)
-    columns = [*names, _repeat(hierarchy.levels[level], len(region))]
+    names = name_regions(hierarchy, level, start, stop, region)
+    columns = [*names, repeat_name(hierarchy.levels[level], len(region))]
     schema = make_schema(hierarchy.levels, value)
     return pa.table([*columns, pa.array(size + sizes[0]), pa.array(values)], schema=schema)
 
 
-def _name_regions(
+def name_regions(
     hierarchy: Hierarchy, level: int, start: int, stop: int, rows: Ints
 ) -> list[pa.DictionaryArray[Any, Any]]:
     """The names, at each level, of the regions ``start + rows`` of a level."""
@@ -113,7 +109,8 @@ def _name_regions(
     return [*columns[::-1], *below]
 
 
-def _repeat(name: str, rows: int) -> pa.DictionaryArray[Any, Any]:
+def repeat_name(name: str, rows: int) -> pa.DictionaryArray[Any, Any]:
+    """A column with one name in all rows."""
     return _make_column(np.zeros(rows, dtype=np.int32), pa.array([name], pa.string()))
 
 

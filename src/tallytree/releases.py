@@ -15,9 +15,20 @@ import pyarrow as pa
 
 from tallytree.errors import FolderError, MechanismError, describe, show
 from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
-from tallytree.folders import hash_file, new_folder
+from tallytree.folders import hash_file, new_folder, write_whole
 from tallytree.frames import make_pandas, make_polars
 from tallytree.hierarchy import Hierarchy
+from tallytree.intervals.files import (
+    BOUNDS,
+    INTERVALS,
+    SUMMARIES,
+    read_intervals,
+    tabulate_cells,
+    tabulate_estimates,
+    write_intervals,
+)
+from tallytree.intervals.intervals import Intervals, check_intervals
+from tallytree.intervals.unbiased import estimate_counts
 from tallytree.level_arrays import LevelArrays
 from tallytree.manifest import Manifest, parse_manifest, read_plan, seal
 from tallytree.privacy.measurements import PrivateMeasurements
@@ -55,6 +66,8 @@ class Release:
     manifest: Manifest
     file_checks: tuple[Check, ...] = ()
     """For a release read from a folder: whether its files are the ones that were written."""
+    intervals: Intervals | None = None
+    """How far the counts may be from the true ones: see :func:`tallytree.add_intervals`."""
     made_by: InitVar[object] = None
 
     def __post_init__(self, made_by: object) -> None:
@@ -99,6 +112,7 @@ class Release:
                 check_statement(self.manifest, plan, self.total),
                 check_receipt(self.manifest, plan),
                 *solved,
+                *(() if self.intervals is None else (check_intervals(self.intervals, self.counts),)),
                 *self.file_checks,
             )
         )
@@ -110,7 +124,11 @@ class Release:
         return (check_public_totals(plan, self.measurements.values, self.counts),)
 
     def to_arrow(self) -> pa.Table:
-        """The counts as a table: a column for each level, then level, size and groups."""
+        """The counts as a table: a column for each level, then level, size and groups.
+
+        Rows without groups are left out. With intervals there are their columns as well, and rows wherever
+        there may be groups.
+        """
         return self._stream().read_all()
 
     def to_pandas(self) -> pd.DataFrame:
@@ -127,11 +145,20 @@ class Release:
         return reader.__arrow_c_stream__(requested_schema)
 
     def _stream(self) -> pa.RecordBatchReader:
-        return stream(self.hierarchy, self.sizes, self.counts, value="groups", zeros=False)
+        where = self.hierarchy, self.sizes, self.counts
+        if self.intervals is None:
+            schema = make_schema(self.hierarchy.levels, "groups")
+            return stream(tabulate_parts(*where, value="groups", zeros=False), schema)
+        schema = make_schema(self.hierarchy.levels, "groups", *BOUNDS)
+        return stream(tabulate_cells(self.intervals, *where), schema)
 
     def region(self, *path: str) -> RegionView:
         """One region, by the names from the root down to it; without names, the root."""
         return view_region(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
+
+    def estimate_unbiased(self) -> pa.Table:
+        """Estimates without bias, which may be negative, and their exact variances, from the measurements."""
+        return tabulate_estimates(estimate_counts(self.measurements), self.hierarchy, self.sizes)
 
     def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Write the release to a new folder, which appears complete or not at all."""
@@ -146,7 +173,29 @@ class Release:
                 folder / MEASUREMENTS, self.measurements.values, "measured", zeros=True
             ),
         }
-        (folder / MANIFEST).write_bytes(seal({**self.manifest, "files": hashes}).encode())
+        manifest = {**self.manifest, "files": hashes}
+        (folder / MANIFEST).write_bytes(seal(self._state_intervals(manifest, folder)).encode())
+
+    def write_intervals(self, folder: str | os.PathLike[str]) -> None:
+        """Write the intervals into the folder that holds this release already."""
+        path = _as_path(folder)
+        try:
+            manifest = parse_manifest((path / MANIFEST).read_text(encoding="utf-8"))
+            if self.intervals is None or any(
+                manifest.get(name) != self.manifest.get(name) for name in ("created", "privacy", "solution")
+            ):
+                raise FolderError(f"{show(path, most=150)} holds another release than the intervals are for.")
+            write_whole(path / MANIFEST, seal(self._state_intervals(manifest, path)).encode())
+        except OSError as error:
+            raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
+
+    def _state_intervals(self, manifest: Manifest, folder: Path) -> Manifest:
+        """Write the intervals, if there are any, and put them into the manifest."""
+        if self.intervals is None:
+            return manifest
+        hashes = write_intervals(self.intervals, self.hierarchy, self.sizes, self.counts, folder)
+        files = {**manifest["files"], **hashes}
+        return {**manifest, "intervals": self.intervals.to_dict(), "files": files}
 
     def _write(self, path: Path, arrays: Sequence[Ints], value: str, *, zeros: bool) -> str:
         parts = tabulate_parts(self.hierarchy, self.sizes, arrays, value=value, zeros=zeros)
@@ -190,12 +239,14 @@ def _read_folder(path: Path) -> Release:
     hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes)
     plan = read_plan(manifest, hierarchy)
     released = read_file(path / RELEASE, levels, "groups")
+    stated = manifest.get("intervals")
     return Release(
         measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
         counts=read_values(released, hierarchy, sizes, value="groups", sparse=True),
         total=manifest["data"]["total"],
         manifest=manifest,
-        file_checks=(check_manifest(content, manifest), _check_files(path, manifest["files"])),
+        file_checks=(check_manifest(content, manifest), _check_files(path, manifest)),
+        intervals=None if stated is None else read_intervals(path, stated, hierarchy, sizes),
         made_by=MAKER,
     )
 
@@ -217,7 +268,9 @@ def _as_path(folder: object) -> Path:
     return Path(folder)
 
 
-def _check_files(folder: Path, hashes: dict[str, str]) -> Check:
-    changed = [name for name in (RELEASE, MEASUREMENTS) if hashes.get(name) != hash_file(folder / name)]
+def _check_files(folder: Path, manifest: Manifest) -> Check:
+    hashes = manifest["files"]
+    names = (RELEASE, MEASUREMENTS, *((INTERVALS, SUMMARIES) if "intervals" in manifest else ()))
+    changed = [name for name in names if hashes.get(name) != hash_file(folder / name)]
     example = f"{changed[0]} is not the file that was written" if changed else ""
     return Check("files", "files are the ones that were written (SHA-256)", len(changed), example)

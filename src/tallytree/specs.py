@@ -27,7 +27,18 @@ from tallytree.sizes import Sizes, check_sizes
 
 PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
-NOT_TEXT = ("sizes", "epsilon", "delta", "rho", "budget", "max_records", "max_quantity", "threads", *LISTS)
+NOT_TEXT = (
+    "sizes",
+    "epsilon",
+    "delta",
+    "rho",
+    "budget",
+    "max_records",
+    "max_quantity",
+    "threads",
+    "replicates",
+    *LISTS,
+)
 
 ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
 OF_PEOPLE = ("person", "quantity", "frame", "table", *ENGINE)
@@ -143,6 +154,8 @@ class ReleaseSpec(CountSpec):
     noise: str | None = None
     ledger: str | None = None
     dataset: str | None = None
+    replicates: int | None = None
+    """For the intervals; none of them with 0."""
 
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
@@ -156,10 +169,13 @@ class ReleaseSpec(CountSpec):
 
     def settle(self) -> Loss:
         """What the release will cost. Refuses what is wrong with it before anything is counted."""
+        from tallytree.intervals.making import check_replicates
         from tallytree.pipeline import find_noise, find_release_mechanism
 
         find_release_mechanism(self.mechanism)
         find_noise(self.noise, self.delta)
+        if self.replicates:
+            check_replicates(self.replicates)
         levels = [self.root_level, *self.regions]
         parts, delta = split_loss(
             levels, epsilon=self.epsilon, rho=self.rho, delta=self.delta, budget=self.budget

@@ -15,9 +15,12 @@ from tallytree.cli.console import (
     show_progress,
     summarize,
 )
+from tallytree.cli.intervals import add_beside, print_intervals
 from tallytree.cli.report import print_opening, write_beside
 
 WIDTH = 30
+REPLICATES = 10
+"""Few, so that the demonstration is short."""
 
 
 def demo(
@@ -38,6 +41,7 @@ def demo(
         made = release(counts, epsilon=epsilon, progress=progress)
         made.write_into(stage)
         write_beside(made, stage)
+    made = add_beside(made, out, replicates=REPLICATES, quiet=as_json)
     errors = evaluate(made, counts).to_pylist()
     if as_json:
         print_json({**summarize(made, str(out)), "errors": errors})
@@ -47,6 +51,7 @@ def demo(
         f"{made.manifest['mechanism']['name']}.\n"
     )
     print_release(made)
+    print_intervals(made)
     print_table(
         "How far off (shown because the data are invented)",
         ["level", "regions", "households moved", "share of all", "mean per region"],

@@ -15,12 +15,14 @@ from tallytree.cli.compare import compare
 from tallytree.cli.count import count
 from tallytree.cli.demo import demo
 from tallytree.cli.evaluate import evaluate
+from tallytree.cli.intervals import intervals
 from tallytree.cli.ledger import app as ledger
 from tallytree.cli.mechanisms import mechanisms
 from tallytree.cli.plan import plan
 from tallytree.cli.release import release
 from tallytree.cli.report import report
 from tallytree.cli.reproduce import reproduce
+from tallytree.cli.unbiased import unbiased
 from tallytree.cli.verify import verify
 from tallytree.errors import CheckError, InputError, describe
 from tallytree.ledger.outcomes import find_outcome
@@ -36,7 +38,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (demo, plan, count, release, verify, report, compare, evaluate, mechanisms, audit, reproduce):
+for command in (
+    demo, plan, count, release, verify, report, intervals, unbiased, compare, evaluate, mechanisms, audit,
+    reproduce,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(ledger)
 

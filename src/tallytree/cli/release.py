@@ -18,6 +18,7 @@ from tallytree.cli.console import (
     show_progress,
     summarize,
 )
+from tallytree.cli.intervals import add_beside, describe, print_intervals
 from tallytree.cli.options import (
     DatabaseTable,
     EngineName,
@@ -120,6 +121,14 @@ def release(
             rich_help_panel=LEDGER,
         ),
     ] = None,
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs of the mechanism on the released counts, for the intervals; 0 for none.",
+            metavar="N",
+            show_default="50",
+        ),
+    ] = None,
     out: Annotated[str | None, typer.Option(help="The folder to write.", metavar="DIR")] = None,
     spec: Spec = None,
     as_json: Json = False,
@@ -133,8 +142,8 @@ def release(
 
     Without --group it is a table of counts: a row for each leaf region and size, with the number of groups.
 
-    The folder holds the counts, the noisy measurements, a manifest that says what is promised, and a report
-    to read and explore.
+    The folder holds the counts with intervals, the noisy measurements, a manifest that says what is promised,
+    and a report to read and explore.
     With --ledger, the loss is charged to a dataset's budget before any noise is drawn.
     """
     given = locals()
@@ -147,11 +156,13 @@ def release(
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
         made = _make(settings, book, quiet=as_json)
+        made = add_beside(made, Path(settings.out), replicates=settings.replicates, quiet=as_json)
         charged = made.manifest["privacy"]["ledger"]
         if as_json:
-            print_json({**summarize(made, settings.out), "ledger": charged})
+            print_json({**summarize(made, settings.out), "ledger": charged, **describe(made)})
             return
         print_release(made)
+        print_intervals(made)
         receipt = read_receipt(made.manifest)
         print_text(charged if receipt is None else receipt.describe())
         print_next_step(settings.out)

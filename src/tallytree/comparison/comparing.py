@@ -74,7 +74,6 @@ def _compare_level(a: Side, b: Side, level: int, match: Ints, sizes: Sizes, top:
         # Sorting keeps the order of equal ones: those that come first stay first.
         largest = sorted([*largest, *found], key=lambda each: -abs(each.difference))[:top]
     both = int((match >= 0).sum())
-    # Where releases carry intervals, these can tell more than the noise of what was measured: here.
     noise = judge(a.measurements, b.measurements, level, match)
     return LevelComparison(
         level=a.hierarchy.levels[level],

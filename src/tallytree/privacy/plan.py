@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -17,13 +16,10 @@ from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.privacy.budget import Exact, parse_exact, split_budget
 from tallytree.privacy.losses import Loss, add_losses
 from tallytree.privacy.neighbours import Bounds, check_bounds
-from tallytree.privacy.queries import Query, find_query
+from tallytree.privacy.queries import Counted, Query, find_query
 from tallytree.privacy.units import EPSILON, RHO, Unit, UnitName
 from tallytree.privacy.zcdp import convert_rho, parse_delta, settle_rho
 from tallytree.sizes import Sizes, check_sizes, count_sizes
-
-if TYPE_CHECKING:
-    from tallytree.counts import GroupCounts
 
 Ints = npt.NDArray[np.int64]
 
@@ -93,11 +89,11 @@ class Plan:
         """Regions x sizes of a level's answers."""
         return self.hierarchy.region_counts[level], count_sizes(self.sizes)
 
-    def answers(self, counts: GroupCounts) -> list[Ints]:
+    def answers(self, counts: Counted) -> list[Ints]:
         """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
         return [self.answer(counts, index) for index in range(len(self.levels))]
 
-    def answer(self, counts: GroupCounts, level: int, regions: slice | None = None) -> Ints:
+    def answer(self, counts: Counted, level: int, regions: slice | None = None) -> Ints:
         """The same for one level, or for some of its regions where no other region matters."""
         self._check(counts)
         query = find_query(self.levels[level].query)
@@ -112,7 +108,7 @@ class Plan:
 
         return write_plan(self)
 
-    def _check(self, counts: GroupCounts) -> None:
+    def _check(self, counts: Counted) -> None:
         """Refuse counts that this plan was not made for."""
         # By its methods, not its type, which is out of reach for code that runs after measuring.
         if not hasattr(counts, "array"):

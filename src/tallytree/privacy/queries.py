@@ -14,18 +14,51 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import PrivacyError, name_choices
+from tallytree.hierarchy import Hierarchy
+from tallytree.level_arrays import LevelArrays
 from tallytree.privacy.neighbours import Bounds
-
-if TYPE_CHECKING:
-    from tallytree.counts import GroupCounts
+from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
+
+
+class Counted(Protocol):
+    """What queries are asked of: true counts, or released ones in their place."""
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The regions."""
+        ...
+
+    @property
+    def sizes(self) -> Sizes:
+        """The range of sizes."""
+        ...
+
+    @property
+    def bounds(self) -> Bounds:
+        """What one person contributes at most."""
+        ...
+
+    @property
+    def levels(self) -> LevelArrays:
+        """The counts of all levels."""
+        ...
+
+    @property
+    def leaf(self) -> Ints:
+        """Leaves x sizes."""
+        ...
+
+    def array(self, level: int | str) -> Ints:
+        """The counts of one level, regions x sizes."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,7 +66,7 @@ class Query:
     """What is asked of the group counts at each level."""
 
     name: str
-    answer: Callable[[GroupCounts, int], Ints]
+    answer: Callable[[Counted, int], Ints]
     """The answer at a level: regions x sizes."""
     sensitivity: Callable[[Bounds, int], int]
     """In L1, from the bounds on a person and the number of regions at the level."""
@@ -65,7 +98,7 @@ def _cumulative_sensitivity(bounds: Bounds, regions: int) -> int:
     return bounds.max_quantity * bounds.max_records
 
 
-def _answer_chain(counts: GroupCounts, level: int) -> Ints:
+def _answer_chain(counts: Counted, level: int) -> Ints:
     """How many groups there are up to each place of the level, in the order of the paper's chain.
 
     The order is size by size, and within a size by the tree in post-order: the groups counted at (s, r)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from tallytree.privacy.deviations import find_deviation
 from tallytree.privacy.plan import LevelPlan, Plan
 
 COVERED = 0.95
@@ -40,20 +41,6 @@ def find_accuracy(plan: Plan) -> list[LevelAccuracy]:
         )
         for level in plan.levels
     ]
-
-
-def find_deviation(level: LevelPlan) -> float:
-    """The standard deviation of the noise.
-
-    Two-sided geometric noise of scale lambda, P(k) proportional to q^|k| with q = exp(-1/lambda), has the
-    variance 2 q / (1 - q)^2; the root of it is 1 / (sqrt(2) sinh(1 / (2 lambda))). For discrete Gaussian
-    noise it is sigma at most, and nearly that.
-    """
-    scale = float(level.scale)
-    if level.unit == "rho":
-        return scale
-    half = 1 / (2 * scale)
-    return 0.0 if half > 350 else 1 / (math.sqrt(2) * math.sinh(half))
 
 
 def find_reach(level: LevelPlan) -> int:

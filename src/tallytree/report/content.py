@@ -61,7 +61,10 @@ def gather(release: Release, intervals: Intervals | None = None) -> Content:
 
 def find_intervals(release: Release) -> Intervals | None:
     """The intervals that a release carries: the page draws them where there are any."""
-    return None  # no release carries any yet
+    found = release.intervals
+    if found is None:
+        return None
+    return Intervals(found.low, found.high, f"{float(100 * found.coverage):g} %")
 
 
 def _name_files(root: str) -> str:

@@ -1,0 +1,220 @@
+"""Do intervals cover what they promise? ``python -m benchmarks.coverage --data FOLDER [--out FILE]``.
+
+Releases of the county table are simulated, each with noise of its own, and their intervals are compared with
+the true counts, which nobody else ever sees.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from datetime import date
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import tallytree as tt
+from benchmarks.markdown import write_table
+from tallytree.datasets import make_census, read_county_table
+from tallytree.errors import InputError
+from tallytree.intervals.intervals import Intervals
+from tallytree.intervals.making import make_intervals
+from tallytree.intervals.statistics import STATISTICS, summarize
+from tallytree.privacy.deviations import find_count_deviation
+from tallytree.processors import count_processors
+from tallytree.reproduction.datasets import COUNTY_FILE
+from tallytree.reproduction.machine import describe_machine
+
+PAGE = Path(__file__).parent / "COVERAGE.md"
+MECHANISMS = ("direct-dp", "cumulative-dp", "cumulative-joint")
+EPSILON = "1"
+WELL_ABOVE = 8
+"""Standard deviations of the noise in a count."""
+LEAST, MOST = 0.87, 0.94
+KINDS = ("all", "not zero", "well above the noise")
+BATCH = 5
+
+INTRODUCTION = """\
+90 % intervals of simulated releases of the county table at epsilon {epsilon}, with the tail that
+`tallytree reproduce` gives it, compared with the true counts. Well above the noise is a true count of more
+than {well_above} standard deviations of the noise in a count. Bounds are whole numbers, so small counts are
+covered more often than is promised. This page is written by the run that measured it."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """How many releases, and how large."""
+
+    sizes: int
+    releases: int
+    replicates: int
+
+
+STUDIES = (Study(20, 200, 50), Study(1000, 20, 10))
+
+
+@dataclass
+class Tally:
+    """How many of how many were covered, by level and kind, and how wide the intervals are."""
+
+    covered: dict[tuple[int, str], int] = field(default_factory=dict)
+    seen: dict[tuple[int, str], int] = field(default_factory=dict)
+    width: dict[tuple[int, str], float] = field(default_factory=dict)
+
+    def add(
+        self, level: int, kind: str, inside: npt.NDArray[np.bool_], width: npt.NDArray[np.generic]
+    ) -> None:
+        """What one release had."""
+        key = level, kind
+        self.covered[key] = self.covered.get(key, 0) + int(inside.sum())
+        self.seen[key] = self.seen.get(key, 0) + len(inside)
+        self.width[key] = self.width.get(key, 0.0) + float(width.sum())
+
+    def join(self, other: "Tally") -> None:
+        """Those of other releases."""
+        for name in ("covered", "seen", "width"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            for key, value in theirs.items():
+                mine[key] = mine.get(key, 0) + value
+
+    def share(self, level: int, kind: str) -> float:
+        """Of those that were covered."""
+        return self.covered[level, kind] / self.seen[level, kind] if self.seen[level, kind] else float("nan")
+
+    def mean_width(self, level: int, kind: str) -> float:
+        """Of the intervals, from end to end."""
+        return self.width[level, kind] / self.seen[level, kind] if self.seen[level, kind] else float("nan")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Simulate, compare, and write the page; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
+    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: COVERAGE.md)")
+    options = parser.parse_args(arguments)
+    try:
+        read_county_table(options.data / COUNTY_FILE)
+    except InputError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    options.out.write_text(write_page(options.data / COUNTY_FILE, STUDIES), encoding="utf-8")
+    return 0
+
+
+def write_page(table: Path, studies: Sequence[Study]) -> str:
+    """The page about all studies."""
+    machine = describe_machine()
+    tallies = {
+        (study, mechanism): run(table, study, mechanism) for study in studies for mechanism in MECHANISMS
+    }
+    facts = {"Date": str(date.today()), **machine, "Command": "`make coverage DATA=FOLDER`"}
+    return "\n\n".join(
+        [
+            "# Coverage of intervals",
+            INTRODUCTION.format(epsilon=EPSILON, well_above=WELL_ABOVE),
+            write_table(["", ""], facts.items()),
+            write_table(["goal", "measured", "met"], _judge(tallies.values())),
+            *(_write_study(study, {name: tallies[study, name] for name in MECHANISMS}) for study in studies),
+            "",
+        ]
+    )
+
+
+def run(table: Path, study: Study, mechanism: str) -> Tally:
+    """All releases of a study, on all processors."""
+    tally, done = Tally(), 0
+    with ProcessPoolExecutor(count_processors(), mp_context=get_context("spawn")) as workers:
+        starts = range(0, study.releases, BATCH)
+        jobs = [
+            workers.submit(simulate, table, study, mechanism, range(a, min(a + BATCH, study.releases)))
+            for a in starts
+        ]
+        for job in as_completed(jobs):
+            tally.join(job.result())
+            done += BATCH
+            print(f"{mechanism}, {study.sizes} sizes: {done} releases", file=sys.stderr, flush=True)
+    return tally
+
+
+def simulate(table: Path, study: Study, mechanism: str, seeds: Iterable[int]) -> Tally:
+    """Some releases, each with its intervals, and what these cover."""
+    counts = make_census(read_county_table(table), largest=study.sizes)
+    method, tally = tt.mechanism(mechanism), Tally()
+    for seed in seeds:
+        release = tt.simulate(counts, epsilon=EPSILON, mechanism=mechanism, seed=seed)
+        found = make_intervals(
+            method,
+            release.measurements,
+            release.counts,
+            total=release.total,
+            replicates=study.replicates,
+            seed=seed,
+        )
+        compare(tally, counts, release.measurements.plan, found)
+    return tally
+
+
+def compare(tally: Tally, counts: tt.GroupCounts, plan: tt.Plan, found: Intervals) -> None:
+    """Count what the intervals of one release cover."""
+    for level, cells in enumerate(found.cells):
+        truth = counts.array(level)
+        inside, width = (cells.low <= truth) & (truth <= cells.high), cells.high - cells.low
+        well_above = truth > WELL_ABOVE * find_count_deviation(plan.levels[level])
+        for kind, which in zip(KINDS, (truth >= 0, truth > 0, well_above), strict=True):
+            tally.add(level, kind, inside[which], width[which])
+        known, bounds = summarize(truth, counts.sizes), found.summaries[level]
+        for place, name in enumerate(STATISTICS):
+            low, high, value = bounds.low[:, place], bounds.high[:, place], known[:, place]
+            off = 1e-9 * np.abs(value)  # means are fractions
+            tally.add(level, name, (low - off <= value) & (value <= high + off), high - low)
+
+
+def _judge(tallies: Iterable[Tally]) -> list[list[str]]:
+    every = list(tallies)
+    levels = range(3)
+    least = min(tally.share(level, kind) for tally in every for level in levels for kind in KINDS)
+    above = [tally.share(level, KINDS[2]) for tally in every for level in levels]
+    return [
+        [
+            f"At each level at least {LEAST:.0%} of the true counts covered: of all, and of those not zero",
+            f"{least:.1%} at least",
+            _say(least >= LEAST),
+        ],
+        [
+            f"Well above the noise, between {LEAST:.0%} and {MOST:.0%}",
+            f"{min(above):.1%} to {max(above):.1%}",
+            _say(min(above) >= LEAST and max(above) <= MOST),
+        ],
+    ]
+
+
+def _say(met: bool) -> str:
+    return "yes" if met else "**no**"
+
+
+def _write_study(study: Study, tallies: dict[str, Tally]) -> str:
+    rows, summaries = [], []
+    for name, tally in tallies.items():
+        for level, title in enumerate(("nation", "state", "county")):
+            shares = [f"{tally.share(level, kind):.1%}" for kind in KINDS]
+            widths = [f"{tally.mean_width(level, kind):,.1f}" for kind in KINDS[1:]]
+            rows.append([f"`{name}`", title, *shares, *widths])
+            summaries.append(
+                [f"`{name}`", title, *(f"{tally.share(level, statistic):.1%}" for statistic in STATISTICS)]
+            )
+    header = ["mechanism", "level", *KINDS, "width, not zero", "width, well above"]
+    return "\n\n".join(
+        [
+            f"## {study.sizes:,} sizes: {study.releases} releases, {study.replicates} replicates each",
+            write_table(header, rows),
+            "The numbers that sum up a region, covered:",
+            write_table(["mechanism", "level", *(f"`{name}`" for name in STATISTICS)], summaries),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

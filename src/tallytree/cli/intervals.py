@@ -1,0 +1,118 @@
+"""``tallytree intervals``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.cli.report import print_opening, write_beside
+
+if TYPE_CHECKING:
+    from tallytree.releases import Release
+
+
+def intervals(
+    folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
+    replicates: Annotated[
+        int, typer.Option(help="How often the mechanism is run on the released counts.", metavar="N")
+    ] = 50,
+    coverage: Annotated[str, typer.Option(help="How often an interval holds the true number.")] = "0.9",
+    seed: Annotated[int, typer.Option(help="Another one draws other noise for the replicates.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Add intervals to a release: how far its counts, and sums, means and quantiles of size, may be off.
+
+        tallytree intervals release --replicates 100
+
+    They include what post-processing does, and are made from the release alone: they cost no privacy.
+    intervals.parquet has them for every region and size, summaries.parquet for every region; the report
+    shows them.
+    """
+    from tallytree.errors import IntervalsError
+    from tallytree.intervals.making import add_intervals
+    from tallytree.releases import load
+
+    release = load(folder)
+    failed = [check for check in release.verify().checks if not check.passed]
+    if failed:
+        raise IntervalsError(f"The release fails its check of {failed[0].name}: no intervals can be trusted.")
+    with show_progress(quiet=as_json) as progress:
+        made = add_intervals(release, replicates=replicates, coverage=coverage, seed=seed, progress=progress)
+    made.write_intervals(folder)
+    write_beside(made, folder)
+    if as_json:
+        print_json({"folder": str(folder), **describe(made)})
+        return
+    print_intervals(made)
+    print_opening(folder)
+
+
+def add_beside(release: Release, folder: Path, *, replicates: int | None, quiet: bool) -> Release:
+    """Add the intervals of a new release, which is in its folder already, and write the report anew.
+
+    The release has been paid for. Whatever happens here must not cost it.
+    """
+    from tallytree.intervals.making import REPLICATES, add_intervals, find_obstacle
+
+    obstacle = find_obstacle(release) if replicates is None else None
+    if replicates == 0 or obstacle:
+        if obstacle and not quiet:
+            print_text(f"There are no intervals: {obstacle}.")
+        return release
+    try:
+        with show_progress(quiet=quiet) as progress:
+            made = add_intervals(release, replicates=replicates or REPLICATES, progress=progress)
+        made.write_intervals(folder)
+    except BaseException as error:
+        later = f"The release is complete without intervals; 'tallytree intervals {folder}' makes them."
+        if isinstance(error, Exception):
+            typer.echo(f"No intervals were made ({type(error).__name__}). {later}", err=True)
+            return release
+        typer.echo(later, err=True)
+        raise
+    write_beside(made, folder)
+    return made
+
+
+def describe(release: Release) -> dict[str, object]:
+    """What was made, for JSON."""
+    found = release.intervals
+    if found is None:
+        return {"intervals": None}
+    widths = [float((cells.high - cells.low).mean()) for cells in found.cells]
+    return {
+        "intervals": {
+            **found.to_dict(),
+            "mean_width": dict(zip(release.hierarchy.levels, widths, strict=True)),
+        }
+    }
+
+
+def print_intervals(release: Release) -> None:
+    """How wide the intervals are, level by level."""
+    import numpy as np
+
+    found = release.intervals
+    if found is None:
+        return
+    rows = []
+    for level, cells in enumerate(found.cells):
+        counts = release.counts[level]
+        half = (cells.high - cells.low)[counts > 0] / 2
+        open_zeros = int(((counts == 0) & (cells.high > 0)).sum())
+        rows.append(
+            [
+                release.hierarchy.levels[level],
+                f"± {np.median(half):,.1f}" if len(half) else "",
+                f"± {half.max():,.1f}" if len(half) else "",
+                f"{open_zeros:,}",
+            ]
+        )
+    print_table(
+        f"{float(100 * found.coverage):g} % intervals of the counts, from {found.replicates} replicates",
+        ["level", "half of them within", "the widest", "zeros that may not be"],
+        rows,
+    )

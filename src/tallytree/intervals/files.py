@@ -1,0 +1,217 @@
+"""The intervals of a release as files beside it, and as tables."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from tallytree.errors import FolderError, describe, show
+from tallytree.folders import hash_file
+from tallytree.hierarchy import Hierarchy
+from tallytree.intervals.intervals import Intervals
+from tallytree.intervals.pools import CellBounds
+from tallytree.intervals.statistics import STATISTICS
+from tallytree.intervals.summaries import SummaryBounds
+from tallytree.intervals.unbiased import Estimates
+from tallytree.level_arrays import cut_rows, get_rows, get_shape
+from tallytree.release_files import read_file, write_file
+from tallytree.release_rows import find_cells
+from tallytree.release_tables import make_plain, make_schema, name_regions, repeat_name
+from tallytree.sizes import Sizes, count_sizes
+
+Ints = npt.NDArray[np.int64]
+
+INTERVALS, SUMMARIES = "intervals.parquet", "summaries.parquet"
+BOUNDS = ("groups_low", "groups_high", "groups_bias", "groups_error")
+FIGURES = ("value", "low", "high", "bias", "error")
+
+
+def write_intervals(
+    intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], folder: Path
+) -> dict[str, str]:
+    """Write both files into a folder, each complete or not at all; their hashes."""
+    schema = make_schema(hierarchy.levels, "groups", *BOUNDS)
+    with _stage(folder / INTERVALS) as stage:
+        written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
+    with _stage(folder / SUMMARIES) as stage:
+        pa_parquet.write_table(tabulate_summaries(intervals, hierarchy), stage, compression="zstd")
+    return {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
+
+
+@contextmanager
+def _stage(target: Path) -> Iterator[Path]:
+    """A file that takes its place when it is complete."""
+    stage = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        yield stage
+        stage.replace(target)
+    finally:
+        with suppress(OSError):
+            stage.unlink(missing_ok=True)
+
+
+def tabulate_cells(
+    intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+) -> Iterator[pa.Table]:
+    """A row for every region and size that has groups, or may have, a few regions at a time.
+
+    A cell without a row is empty, as surely as the intervals say.
+    """
+    for level in range(len(hierarchy.levels)):
+        for some in cut_rows(*get_shape(counts, level)):
+            yield tabulate_cell_rows(intervals, hierarchy, sizes, counts, level, some)
+
+
+def tabulate_cell_rows(
+    intervals: Intervals,
+    hierarchy: Hierarchy,
+    sizes: Sizes,
+    counts: Sequence[Ints],
+    level: int,
+    some: tuple[int, int],
+) -> pa.Table:
+    """Some regions of a level, from one index to another."""
+    cells, part = intervals.cells[level], slice(*some)
+    groups = get_rows(counts, level, *some)
+    region, size = np.nonzero((groups != 0) | (cells.high[part] != 0))
+    bounds: list[npt.NDArray[Any]] = [cells.low, cells.high, cells.bias, cells.error]
+    columns: list[Any] = [
+        *name_regions(hierarchy, level, *some, region),
+        repeat_name(hierarchy.levels[level], len(region)),
+        pa.array(size + sizes[0]),
+        pa.array(groups[region, size]),
+        *(pa.array(bound[part][region, size]) for bound in bounds),
+    ]
+    return pa.table(columns, schema=make_schema(hierarchy.levels, "groups", *BOUNDS))
+
+
+def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
+    """A row for every region and statistic."""
+    parts = []
+    for level, name in enumerate(hierarchy.levels):
+        found = intervals.summaries[level]
+        regions = len(found.value)
+        region = np.repeat(np.arange(regions), len(STATISTICS))
+        names = [*name_regions(hierarchy, level, 0, regions, region), repeat_name(name, len(region))]
+        columns: dict[str, Any] = dict(zip((*hierarchy.levels, "level"), names, strict=True))
+        columns["statistic"] = pa.array(list(STATISTICS) * regions)
+        for figure in FIGURES:
+            columns[figure] = pa.array(getattr(found, figure).reshape(-1), from_pandas=True)  # NaN: null
+        parts.append(pa.table(columns))
+    return _join(parts)
+
+
+def tabulate_estimates(estimates: Sequence[Estimates], hierarchy: Hierarchy, sizes: Sizes) -> pa.Table:
+    """A row for every region and size: unbiased estimates and their variances."""
+    parts = []
+    for level, name in enumerate(hierarchy.levels):
+        regions, width = estimates[level].value.shape
+        region = np.repeat(np.arange(regions), width)
+        names = [*name_regions(hierarchy, level, 0, regions, region), repeat_name(name, len(region))]
+        columns: dict[str, Any] = dict(zip((*hierarchy.levels, "level"), names, strict=True))
+        columns["size"] = np.tile(np.arange(sizes[0], sizes[1] + 1), regions)
+        columns["estimate"] = estimates[level].value.reshape(-1)
+        columns["variance"] = estimates[level].variance.reshape(-1)
+        parts.append(pa.table(columns))
+    return _join(parts)
+
+
+def _join(parts: Sequence[pa.Table]) -> pa.Table:
+    plain = make_plain(parts[0].schema)
+    return pa.concat_tables([part.cast(plain) for part in parts])
+
+
+def write_estimates(table: pa.Table, path: Path) -> int:
+    """Write a table as Parquet, or as CSV if it is called so; how many rows it has."""
+    try:
+        with _stage(path) as stage:
+            if path.suffix.lower() == ".csv":
+                pa_csv.write_csv(table, stage)
+            else:
+                pa_parquet.write_table(table, stage, compression="zstd")
+    except OSError as error:
+        raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
+    return table.num_rows
+
+
+def read_intervals(folder: Path, stated: Mapping[str, Any], hierarchy: Hierarchy, sizes: Sizes) -> Intervals:
+    """Both files, and what the manifest says of them."""
+    try:
+        coverage, replicates, seed = Fraction(stated["coverage"]), stated["replicates"], stated["seed"]
+        if not (isinstance(replicates, int) and isinstance(seed, int) and 0 < coverage < 1):
+            raise TypeError
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
+    return Intervals(
+        _read_cells(folder / INTERVALS, hierarchy, sizes),
+        _read_summaries(folder / SUMMARIES, hierarchy),
+        coverage,
+        replicates,
+        seed,
+    )
+
+
+def _read_cells(path: Path, hierarchy: Hierarchy, sizes: Sizes) -> tuple[CellBounds, ...]:
+    shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
+    levels = [
+        CellBounds(
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.float32),
+            np.zeros(shape, dtype=np.float32),
+        )
+        for shape in shapes
+    ]
+    for table in read_file(path, hierarchy.levels, *BOUNDS):
+        columns = [table[name].to_numpy() for name in BOUNDS]
+        for level, place, rows in find_cells(table, hierarchy, sizes):
+            bounds = levels[level]
+            arrays: tuple[npt.NDArray[Any], ...] = bounds.low, bounds.high, bounds.bias, bounds.error
+            for array, column in zip(arrays, columns, strict=True):
+                array.reshape(-1)[place] = column[rows]
+    return tuple(levels)
+
+
+def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ...]:
+    """In the order that they were written in, which the names of the regions must agree with."""
+    try:
+        table = pa_parquet.read_table(path)
+        figures = np.stack([table[figure].to_numpy().astype(np.float64) for figure in FIGURES])
+        names = table.select([*hierarchy.levels, "level", "statistic"])
+    except FileNotFoundError:
+        raise
+    except (KeyError, ValueError, TypeError, OSError, pa.ArrowException):
+        raise FolderError(f"{path.name} is damaged: it does not have its columns.") from None
+    found = []
+    first = 0
+    for level, regions in enumerate(hierarchy.region_counts):
+        rows = regions * len(STATISTICS)
+        region = np.repeat(np.arange(regions), len(STATISTICS))
+        expected = [
+            *name_regions(hierarchy, level, 0, regions, region),
+            repeat_name(hierarchy.levels[level], rows),
+            pa.array(list(STATISTICS) * regions),
+        ]
+        part = names.slice(first, rows)
+        if part.num_rows != rows or not all(
+            column.combine_chunks().equals(wanted.cast(pa.string()))
+            for column, wanted in zip(part.columns, expected, strict=True)
+        ):
+            raise FolderError(f"{path.name} is damaged: its regions are not those that were measured.")
+        block = figures[:, first : first + rows].reshape(len(FIGURES), regions, len(STATISTICS))
+        value, low, high, bias, error = block
+        found.append(SummaryBounds(value, bias, error, low, high))
+        first += rows
+    if first != table.num_rows:
+        raise FolderError(f"{path.name} is damaged: it has rows of other regions.")
+    return tuple(found)

@@ -1,0 +1,171 @@
+"""From a release to its intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import IntervalsError
+from tallytree.evidence import find_mechanism_of
+from tallytree.intervals.intervals import Intervals
+from tallytree.intervals.pools import CellPool
+from tallytree.intervals.replicates import replicate
+from tallytree.intervals.stand_in import answer_again
+from tallytree.intervals.summaries import SummaryPool, find_widths
+from tallytree.intervals.unbiased import ADDITIVE, estimate_size_sums
+from tallytree.mechanisms.base import Mechanism
+from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.privacy.deviations import find_count_deviation
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.plan import Plan
+from tallytree.progress import Progress, no_progress
+from tallytree.releases import MAKER, Release
+
+Ints = npt.NDArray[np.int64]
+
+REPLICATES, COVERAGE = 50, "0.9"
+LEAST_REPLICATES, MOST_REPLICATES = 10, 10_000
+MOST_CELLS = 10**8
+"""Regions x sizes: the errors of every cell are kept until the last replicate."""
+TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
+
+
+def add_intervals(
+    release: Release,
+    *,
+    replicates: int = REPLICATES,
+    coverage: Exact = COVERAGE,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Release:
+    """The same release with intervals for every count, and for sums, means and quantiles of sizes.
+
+    They hold the true number with probability ``coverage``. The mechanism is run ``replicates`` times on the
+    released counts, and a few times more on one of the replicates, with the same noise for the same ``seed``.
+    All is made from the release alone, and costs no privacy.
+    """
+    if not isinstance(release, Release):
+        raise IntervalsError("Intervals are made for a Release.")
+    if not _has_room(release):
+        raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
+    intervals = make_intervals(
+        find_mechanism_of(release.manifest),
+        release.measurements,
+        release.counts,
+        total=release.total,
+        replicates=replicates,
+        coverage=coverage,
+        seed=seed,
+        progress=progress,
+    )
+    return replace(release, intervals=intervals, made_by=MAKER)
+
+
+def make_intervals(
+    method: Mechanism,
+    measurements: Measurements,
+    counts: Sequence[Ints],
+    *,
+    total: int,
+    replicates: int = REPLICATES,
+    coverage: Exact = COVERAGE,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Intervals:
+    """Intervals of what a mechanism made of measurements."""
+    check_replicates(replicates)
+    share = _check_coverage(coverage)
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+        raise IntervalsError("The seed must be a whole number, 0 or above.")
+    method.require()
+    plan = measurements.plan
+    again = max(LEAST_REPLICATES, replicates // 5)
+    seeds = np.random.SeedSequence(seed).generate_state(replicates + again, np.uint64).tolist()
+    runner = _Runner(method, plan, total, progress("Making intervals", replicates + again))
+    levels = range(len(plan.levels))
+
+    released = [counts[level] for level in levels]
+    cells = [CellPool(released[level], find_count_deviation(plan.levels[level])) for level in levels]
+    first = [SummaryPool(released[level], plan.sizes) for level in levels]
+    made = runner.run(released, seeds[:replicates], [cells, first])
+    second = [SummaryPool(made[level], plan.sizes) for level in levels]
+    runner.run(made, seeds[replicates:], [second])
+
+    widths = find_widths(first, second)
+    sums = None
+    if all(level.query in ADDITIVE for level in plan.levels):
+        sums = estimate_size_sums(measurements)
+    return Intervals(
+        cells=tuple(pool.finish(float(share)) for pool in cells),
+        summaries=tuple(
+            pool.finish(float(share), widths, None if sums is None else sums[level])
+            for level, pool in enumerate(first)
+        ),
+        coverage=share,
+        replicates=replicates,
+        seed=seed,
+    )
+
+
+def find_obstacle(release: Release) -> str | None:
+    """Why intervals are not made unless they are asked for."""
+    if not _has_room(release):
+        return TOO_MANY
+    method = find_mechanism_of(release.manifest)
+    if method.small:
+        return f"{method.name} takes long, and would be run many times; --replicates asks for it"
+    return None
+
+
+def _has_room(release: Release) -> bool:
+    plan = release.measurements.plan
+    shapes = [plan.shape(level) for level in range(len(plan.levels))]
+    return sum(regions * sizes for regions, sizes in shapes) <= MOST_CELLS
+
+
+def check_replicates(replicates: object) -> None:
+    """Refuse what is no number of replicates."""
+    if (
+        isinstance(replicates, bool)
+        or not isinstance(replicates, int)
+        or not LEAST_REPLICATES <= replicates <= MOST_REPLICATES
+    ):
+        raise IntervalsError(
+            f"The number of replicates must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES:,}."
+        )
+
+
+def _check_coverage(coverage: Exact) -> Fraction:
+    share = parse_exact(coverage, "coverage")
+    if not Fraction(1, 2) <= share <= Fraction(99, 100):
+        raise IntervalsError("The coverage must be from 0.5 to 0.99.")
+    return share
+
+
+@dataclass(frozen=True)
+class _Runner:
+    method: Mechanism
+    plan: Plan
+    total: int
+    report: Callable[[int], None]
+
+    def run(
+        self,
+        counts: Sequence[Ints],
+        seeds: Sequence[int],
+        pools: Sequence[Sequence[CellPool | SummaryPool]],
+    ) -> list[Ints]:
+        """Show each replicate of ``counts`` to the pools, level by level; the last one of them."""
+        answered = answer_again(self.plan, counts)
+        for seed in seeds:
+            solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
+            made = [solved[level] for level in range(len(answered))]
+            for pool in pools:
+                for level, values in enumerate(made):
+                    pool[level].add(values)
+            self.report(1)
+        return made

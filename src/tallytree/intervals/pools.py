@@ -1,0 +1,229 @@
+"""Which true counts a released count may stand for, learned from many alike.
+
+A replicate gives, for each cell, a count that is known (the released one, which stands in for the truth) and
+one that was made of it (the replicate's). Fifty of these say little about one cell, but thousands of cells
+are alike. For a released count v, what is wanted is how far the known counts lie from made ones like v:
+
+*   *Large* counts, which noise does not bring near zero, differ by their standard errors alone: known less
+    made, in units of the cell's own standard error, is pooled over the level.
+*   *Small* counts are pooled with the ones of like value in like surroundings (``contexts``). Non-negativity
+    makes their errors lopsided: most made zeros were known zeros, and some were not. So the interval is that
+    of the known counts that are *not* zero, and goes on to zero where zero is likely. Else a made zero would
+    stand for zero alone, and hardly any count that is small but not zero would be covered.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.intervals.contexts import EDGES, find_contexts
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+LARGE = 4
+"""Counts above so many standard deviations of the noise are large."""
+PRIOR = 2
+"""A cell's standard error is made of its own replicates and so many of the level's mean one."""
+ENOUGH = 100
+"""Pairs with a known count above zero, for a pool of small counts to stand on its own."""
+RARE, MOST_RARE = 0.005, 0.04
+"""Where fewer counts than the first share are not zero, a made zero stands for zero alone, unless more than
+the second share of all that are not zero are in such places: else a million intervals cover a few more."""
+
+_CONTEXTS = len(EDGES) + 1
+_MIDDLE, _REACH = 2**38, 2**39
+
+
+@dataclass(frozen=True, eq=False)
+class CellBounds:
+    """For each region and size of a level."""
+
+    low: Ints
+    high: Ints
+    bias: npt.NDArray[np.float32]
+    """The mean error: made less known."""
+    error: npt.NDArray[np.float32]
+    """The standard error."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Small counts of one value class and one context: known less made, each with how often."""
+
+    distance: Ints
+    times: Ints
+    zeros: int
+    """How often the known count was zero."""
+
+    @property
+    def above_zero(self) -> int:
+        """How often it was not."""
+        return int(self.times.sum())
+
+    @property
+    def chance(self) -> float:
+        """That it was not."""
+        return self.above_zero / max(1, self.above_zero + self.zeros)
+
+
+class CellPool:
+    """The replicates of one level, seen one after the other."""
+
+    def __init__(self, released: Ints, deviation: float) -> None:
+        """``deviation`` is that of the noise in a count."""
+        self._released = released
+        self._limit = math.ceil(LARGE * deviation)
+        self._classes = find_value_edges(self._limit)
+        self._replicates = 0
+        self._sum: Floats = np.zeros(released.shape)
+        self._squares: Floats = np.zeros(released.shape)
+        self._large: list[tuple[Ints, Ints]] = []
+        self._zeros: Ints = np.zeros(len(self._classes) * _CONTEXTS, dtype=np.int64)
+        self._pairs: list[tuple[Ints, Ints]] = []
+
+    def add(self, made: Ints) -> None:
+        """A replicate's counts."""
+        error = made - self._released
+        self._replicates += 1
+        self._sum += error
+        self._squares += error.astype(np.float64) ** 2
+        flat, wrong, known = made.reshape(-1), error.reshape(-1), self._released.reshape(-1)
+        is_large = flat > self._limit
+        large = np.flatnonzero(is_large)
+        self._large.append((large, wrong[large]))
+        contexts = find_contexts(made).reshape(-1)
+        # Nearly all cells are zero and stay it: these are only counted.
+        some = np.flatnonzero((flat != 0) | (known != 0))
+        small = some[~is_large[some]]
+        kind = self._find_kinds(flat[small], contexts[small])
+        is_zero = known[small] == 0
+        none = np.bincount(contexts, minlength=_CONTEXTS) - np.bincount(contexts[some], minlength=_CONTEXTS)
+        self._zeros[:_CONTEXTS] += none
+        self._zeros += np.bincount(kind[is_zero], minlength=len(self._zeros))
+        distance = np.clip(-wrong[small][~is_zero], -_MIDDLE, _MIDDLE)
+        self._pairs.append(np.unique(kind[~is_zero] * _REACH + distance + _MIDDLE, return_counts=True))
+
+    def _find_kinds(self, counts: Ints, contexts: npt.NDArray[np.uint8]) -> Ints:
+        """A number for each value class and context: those of zero come first."""
+        value = np.searchsorted(self._classes, counts, side="right") - 1
+        kinds: Ints = value * _CONTEXTS + contexts
+        return kinds
+
+    def finish(self, coverage: float) -> CellBounds:
+        """The intervals of the released counts, and their errors."""
+        released, tail = self._released, (1 - coverage) / 2
+        low, high = released.reshape(-1).copy(), released.reshape(-1).copy()
+        large = np.flatnonzero(low > self._limit)
+        self._bound_large(low, high, large, tail)
+        small = np.flatnonzero(released.reshape(-1) <= self._limit)
+        kind = self._find_kinds(low[small], find_contexts(released).reshape(-1)[small])
+        down, up, to_zero = self._bound_small(tail)
+        low[small] = np.where(to_zero[kind], 0, low[small] + down[kind])
+        high[small] += up[kind]
+        return CellBounds(
+            np.maximum(low, 0).reshape(released.shape),
+            np.maximum(high, 0).reshape(released.shape),
+            (self._sum / self._replicates).astype(np.float32),
+            np.sqrt(self._squares / self._replicates - (self._sum / self._replicates) ** 2)
+            .clip(0)
+            .astype(np.float32),
+        )
+
+    def _bound_large(self, low: Ints, high: Ints, cells: Ints, tail: float) -> None:
+        places = np.concatenate([place for place, _ in self._large])
+        errors = np.concatenate([error for _, error in self._large])
+        squares = self._squares.reshape(-1)
+        usual = float((errors.astype(np.float64) ** 2).mean()) if len(errors) else 0.0
+
+        if usual == 0 or not len(cells):
+            return
+        # A pair is measured by the other replicates of its cell, as the released count is.
+        others = (squares[places] - errors.astype(np.float64) ** 2).clip(0) + PRIOR * usual
+        scaled = -errors / np.sqrt(others / (self._replicates - 1 + PRIOR))
+        down, up = np.quantile(scaled, [tail, 1 - tail])
+        spread = np.sqrt((squares[cells] + PRIOR * usual) / (self._replicates + PRIOR))
+        low[cells] = np.rint(low[cells] + down * spread)
+        high[cells] = np.rint(high[cells] + up * spread)
+
+    def _bound_small(self, tail: float) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+        """For each kind: how far below and above a count the interval ends, and whether zero is in it."""
+        kinds = len(self._zeros)
+        down, up = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
+        to_zero = np.ones(kinds, dtype=np.bool_)
+        pools = sorted(
+            ((group, self._pool(group)) for group in self._group()), key=lambda pool: pool[1].chance
+        )
+        to_spare = MOST_RARE * sum(len(place) for place, _ in self._large)
+        to_spare += MOST_RARE * sum(pool.above_zero for _, pool in pools)
+        for group, pool in pools:
+            to_spare -= pool.above_zero
+            if not pool.above_zero or (pool.chance < RARE and to_spare >= 0):
+                continue
+            down[group] = find_quantile(pool.distance, pool.times, tail)
+            up[group] = find_quantile(pool.distance, pool.times, 1 - tail)
+            to_zero[group] = 1 - pool.chance > tail
+        return down, up, to_zero
+
+    def _group(self) -> list[Ints]:
+        """The kinds, each with the ones beside it that it needs to have enough pairs."""
+        above = np.zeros(len(self._zeros), dtype=np.int64)
+        for code, times in self._pairs:
+            above += np.bincount(code // _REACH, weights=times, minlength=len(above)).astype(np.int64)
+        rows = np.arange(len(above)).reshape(-1, _CONTEXTS)
+        groups: list[Ints] = []
+        waiting: list[Ints] = []
+        for row in rows[:0:-1]:  # from the largest values down; zero is never mixed with others
+            waiting.append(row)
+            if above[np.concatenate(waiting)].sum() >= ENOUGH:
+                groups += merge(waiting, above)
+                waiting = []
+        if waiting:
+            groups += merge(waiting, above)
+        return groups + merge([rows[0]], above)
+
+    def _pool(self, kinds: Ints) -> Pairs:
+        wanted = np.zeros(len(self._zeros), dtype=np.bool_)
+        wanted[kinds] = True
+        code = np.concatenate([code for code, _ in self._pairs])
+        times = np.concatenate([times for _, times in self._pairs])
+        here = wanted[code // _REACH]
+        return Pairs(code[here] % _REACH - _MIDDLE, times[here], int(self._zeros[kinds].sum()))
+
+
+def find_value_edges(limit: int) -> Ints:
+    """Where the classes of small counts begin: 0, 1, 2, 3, and from there on half as much again."""
+    edges = [0, 1, 2, 3]
+    while edges[-1] <= limit:
+        edges.append(math.ceil(1.5 * edges[-1]))
+    return np.array(edges)
+
+
+def merge(rows: list[Ints], above: Ints) -> list[Ints]:
+    """Contexts, from the fullest down, put together until each group has enough; the rest joins the last."""
+    columns = np.stack(rows)
+    pairs = above[columns].sum(axis=0)
+    number, filled, numbers = 0, 0, []
+    for count in pairs[::-1].tolist():
+        numbers.append(number)
+        filled += count
+        if filled >= ENOUGH:
+            number, filled = number + 1, 0
+    last = number - 1 if number and filled < ENOUGH else number
+    order = [(min(number, last), place) for place, number in enumerate(numbers)]
+    return [
+        np.concatenate([columns[:, columns.shape[1] - 1 - place] for _, place in members])
+        for _, members in groupby(order, key=lambda pair: pair[0])
+    ]
+
+
+def find_quantile(values: Ints, times: Ints, share: float) -> int:
+    """The least value that at least so large a share of all does not exceed; values come in any order."""
+    order = np.argsort(values, kind="stable")
+    running = np.cumsum(times[order])
+    return int(values[order][np.searchsorted(running, share * running[-1])])

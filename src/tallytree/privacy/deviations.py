@@ -1,0 +1,39 @@
+"""How large the noise of a level is, from its plan alone."""
+
+from __future__ import annotations
+
+import math
+
+from tallytree.privacy.plan import LevelPlan
+
+WIDE = 10
+"""Above this sigma, the variance of discrete Gaussian noise is sigma^2 to more digits than a float has."""
+
+
+def find_variance(level: LevelPlan) -> float:
+    """The variance of the noise of one answer.
+
+    Two-sided geometric noise of scale lambda, P(k) proportional to q^|k| with q = exp(-1/lambda), has the
+    variance 2 q / (1 - q)^2, which is 1 / (2 sinh(1 / (2 lambda))^2). That of discrete Gaussian noise is the
+    sum of its terms, and nearly sigma^2.
+    """
+    scale = float(level.scale)
+    if level.unit == "rho":
+        return scale**2 if scale > WIDE else _add_up(scale)
+    half = 1 / (2 * scale)
+    return 0.0 if half > 350 else 1 / (2 * math.sinh(half) ** 2)
+
+
+def find_deviation(level: LevelPlan) -> float:
+    """The standard deviation of the noise of one answer."""
+    return math.sqrt(find_variance(level))
+
+
+def find_count_deviation(level: LevelPlan) -> float:
+    """That of the noise of one count: cumulative answers are subtracted, and both have noise."""
+    return find_deviation(level) * (1 if level.query == "sizes" else math.sqrt(2))
+
+
+def _add_up(sigma: float) -> float:
+    weights = [math.exp(-(k**2) / (2 * sigma**2)) for k in range(1, math.ceil(40 * sigma) + 2)]
+    return 2 * sum(k**2 * weight for k, weight in enumerate(weights, 1)) / (1 + 2 * sum(weights))
