@@ -31,6 +31,7 @@ PAGE = ROOT / "docs" / "your-data.md"
 LEDGER = ROOT / "docs" / "ledger.md"
 GAUSSIAN = ROOT / "docs" / "gaussian.md"
 REPORT = ROOT / "docs" / "report.md"
+INTERVALS = ROOT / "docs" / "intervals.md"
 READING = ROOT / "docs" / "reading-a-release.md"
 LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
@@ -213,3 +214,12 @@ def test_the_examples_for_reading_a_release_run(folder: Path) -> None:
     assert Path("georgia.png").read_bytes().startswith(b"\x89PNG")
     names = run("Side by side", page=READING)
     assert [level.level for level in names["comparison"].levels] == ["nation", "state", "county"]
+
+
+def test_the_examples_for_intervals_run(folder: Path) -> None:
+    counts = tt.count_groups(PEOPLE, group="household", regions=["state", "county"], sizes=(1, 6))
+    tt.release(counts, epsilon="1").save("release")
+    names = run("Intervals next to every number", page=INTERVALS)
+    assert names["release"].intervals.replicates == 10
+    run("Estimates without bias", page=INTERVALS)
+    assert Path("unbiased.parquet").exists()

@@ -16,6 +16,9 @@ NOISE = {"privacy.noise", "privacy.digit_noise", "privacy.digit_kernel", "privac
 TRUTH_OR_NOISE = {"counts", "count_tables", "tables", "measurement", "nation"} | NOISE
 BOTH = {"measurement"}
 
+# They draw noise, on released counts.
+REPLICATING = ("making", "replicates")
+
 # Modules that work from measurements and releases alone.
 AFTER_MEASURING = sorted(
     {"verification", "releases", "release_tables", "release_files", "release_rows", "manifest", "statement"}
@@ -24,6 +27,7 @@ AFTER_MEASURING = sorted(
     | {f"postprocess.{p.stem}" for p in (ROOT / "postprocess").glob("*.py")}
     | {f"mechanisms.{p.stem}" for p in (ROOT / "mechanisms").glob("*.py")}
     | {f"report.{p.stem}" for p in (ROOT / "report").glob("*.py")}
+    | {f"intervals.{p.stem}" for p in (ROOT / "intervals").glob("*.py") if p.stem not in REPLICATING}
     | {f"ledger.{p.stem}" for p in (ROOT / "ledger").glob("*.py")}
 )
 
@@ -79,6 +83,12 @@ def test_only_the_measuring_step_sees_truth_and_noise() -> None:
         text = (ROOT / f"{module.replace('.', '/')}.py").read_text() if draws else ""
         answers = re.search(r"\banswers?\(", text)
         assert not answers or module in BOTH, module
+
+
+def test_replicates_never_reach_true_counts() -> None:
+    for module in REPLICATING:
+        assert not reachable(f"intervals.{module}") & (TRUTH_OR_NOISE - NOISE)
+    assert NOISE & reachable("intervals.making")
 
 
 def test_the_check_itself_sees_what_it_forbids() -> None:

@@ -14,7 +14,7 @@ def parameters(function: object) -> list[str]:
 
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
-    functions |= {"compare", "release", "simulate"}
+    functions |= {"add_intervals", "compare", "release", "simulate"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Simulation", "Solution"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
