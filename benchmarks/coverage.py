@@ -53,7 +53,7 @@ class Study:
     replicates: int
 
 
-STUDIES = (Study(20, 200, 50), Study(1000, 20, 10))
+STUDIES = (Study(20, 200, 50), Study(1000, 12, 15))
 
 
 @dataclass

@@ -112,7 +112,7 @@ class Release:
                 check_statement(self.manifest, plan, self.total),
                 check_receipt(self.manifest, plan),
                 *solved,
-                *(() if self.intervals is None else (check_intervals(self.intervals, self.counts),)),
+                *(() if self.intervals is None else (check_intervals(self.intervals),)),
                 *self.file_checks,
             )
         )

@@ -89,18 +89,19 @@ def make_intervals(
     levels = range(len(plan.levels))
 
     released = [counts[level] for level in levels]
-    cells = [CellPool(released[level], find_count_deviation(plan.levels[level])) for level in levels]
-    first = [SummaryPool(released[level], plan.sizes) for level in levels]
+    cells, first = _make_pools(plan, released)
     made = runner.run(released, seeds[:replicates], [cells, first])
-    second = [SummaryPool(made[level], plan.sizes) for level in levels]
-    runner.run(made, seeds[replicates:], [second])
+    # Post-processing changes counts less when it meets them again: by how much, a second generation tells.
+    cells_again, second = _make_pools(plan, made)
+    runner.run(made, seeds[replicates:], [cells_again, second])
+    more = [one.find_bias() - other.find_bias() for one, other in zip(cells, cells_again, strict=True)]
 
     widths = find_widths(first, second)
     sums = None
     if all(level.query in ADDITIVE for level in plan.levels):
         sums = estimate_size_sums(measurements)
     return Intervals(
-        cells=tuple(pool.finish(float(share)) for pool in cells),
+        cells=tuple(pool.finish(float(share), bias) for pool, bias in zip(cells, more, strict=True)),
         summaries=tuple(
             pool.finish(float(share), widths, None if sums is None else sums[level])
             for level, pool in enumerate(first)
@@ -108,6 +109,13 @@ def make_intervals(
         coverage=share,
         replicates=replicates,
         seed=seed,
+    )
+
+
+def _make_pools(plan: Plan, counts: Sequence[Ints]) -> tuple[list[CellPool], list[SummaryPool]]:
+    return (
+        [CellPool(values, find_count_deviation(plan.levels[at])) for at, values in enumerate(counts)],
+        [SummaryPool(values, plan.sizes) for values in counts],
     )
 
 

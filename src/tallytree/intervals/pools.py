@@ -4,8 +4,8 @@ A replicate gives, for each cell, a count that is known (the released one, which
 one that was made of it (the replicate's). Fifty of these say little about one cell, but thousands of cells
 are alike. For a released count v, what is wanted is how far the known counts lie from made ones like v:
 
-*   *Large* counts, which noise does not bring near zero, differ by their standard errors alone: known less
-    made, in units of the cell's own standard error, is pooled over the level.
+*   *Large* counts, which noise does not bring near zero, differ by their biases and standard errors alone:
+    known less made, less the cell's own bias, in units of its own standard error, is pooled over the level.
 *   *Small* counts are pooled with the ones of like value in like surroundings (``contexts``). Non-negativity
     makes their errors lopsided: most made zeros were known zeros, and some were not. So the interval is that
     of the known counts that are *not* zero, and goes on to zero where zero is likely. Else a made zero would
@@ -115,12 +115,19 @@ class CellPool:
         kinds: Ints = value * _CONTEXTS + contexts
         return kinds
 
-    def finish(self, coverage: float) -> CellBounds:
-        """The intervals of the released counts, and their errors."""
+    def find_bias(self) -> float:
+        """The mean error of large counts."""
+        large = self._released > self._limit
+        return float(self._sum[large].mean() / self._replicates) if large.any() else 0.0
+
+    def finish(self, coverage: float, bias: float = 0.0) -> CellBounds:
+        """The intervals of the released counts, and their errors.
+
+        ``bias`` is by how much more large counts err than replicates show.
+        """
         released, tail = self._released, (1 - coverage) / 2
         low, high = released.reshape(-1).copy(), released.reshape(-1).copy()
-        large = np.flatnonzero(low > self._limit)
-        self._bound_large(low, high, large, tail)
+        self._bound_large(low, high, tail, bias)
         small = np.flatnonzero(released.reshape(-1) <= self._limit)
         kind = self._find_kinds(low[small], find_contexts(released).reshape(-1)[small])
         down, up, to_zero = self._bound_small(tail)
@@ -130,26 +137,41 @@ class CellPool:
             np.maximum(low, 0).reshape(released.shape),
             np.maximum(high, 0).reshape(released.shape),
             (self._sum / self._replicates).astype(np.float32),
-            np.sqrt(self._squares / self._replicates - (self._sum / self._replicates) ** 2)
-            .clip(0)
-            .astype(np.float32),
+            self._find_errors(),
         )
 
-    def _bound_large(self, low: Ints, high: Ints, cells: Ints, tail: float) -> None:
+    def _find_errors(self) -> npt.NDArray[np.float32]:
+        """The standard deviations over replicates."""
+        mean, times = self._sum / self._replicates, self._replicates
+        errors = np.sqrt((self._squares - times * mean**2).clip(0) / (times - 1))
+        return errors.astype(np.float32)
+
+    def _bound_large(self, low: Ints, high: Ints, tail: float, bias: float) -> None:
+        times, sums, squares = self._replicates, self._sum.reshape(-1), self._squares.reshape(-1)
         places = np.concatenate([place for place, _ in self._large])
         errors = np.concatenate([error for _, error in self._large])
-        squares = self._squares.reshape(-1)
-        usual = float((errors.astype(np.float64) ** 2).mean()) if len(errors) else 0.0
-
-        if usual == 0 or not len(cells):
+        cells = np.flatnonzero(low > self._limit)
+        if not len(cells) or not len(places):
             return
-        # A pair is measured by the other replicates of its cell, as the released count is.
-        others = (squares[places] - errors.astype(np.float64) ** 2).clip(0) + PRIOR * usual
-        scaled = -errors / np.sqrt(others / (self._replicates - 1 + PRIOR))
-        down, up = np.quantile(scaled, [tail, 1 - tail])
-        spread = np.sqrt((squares[cells] + PRIOR * usual) / (self._replicates + PRIOR))
-        low[cells] = np.rint(low[cells] + down * spread)
-        high[cells] = np.rint(high[cells] + up * spread)
+        usual = float((squares[places] / times - (sums[places] / times) ** 2).mean())
+        if usual <= 0:
+            return
+        # A pair is measured by the other replicates of its cell, as the released count is by all of them.
+        mean = (sums[places] - errors) / (times - 1)
+        spread = self._find_spread(squares[places] - errors.astype(np.float64) ** 2, mean, times - 1, usual)
+        down, up = np.quantile((mean - errors) / spread, [tail, 1 - tail])
+        mean = sums[cells] / times
+        spread = self._find_spread(squares[cells], mean, times, usual)
+        middle = low[cells] - mean - bias
+        low[cells] = np.rint(middle + down * spread)
+        high[cells] = np.rint(middle + up * spread)
+
+    @staticmethod
+    def _find_spread(squares: Floats, mean: Floats, times: int, usual: float) -> Floats:
+        """The standard error of cells, drawn towards the level's."""
+        own = (squares - times * mean**2).clip(0)
+        spread: Floats = np.sqrt((own + PRIOR * usual) / (times + PRIOR))
+        return spread
 
     def _bound_small(self, tail: float) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
         """For each kind: how far below and above a count the interval ends, and whether zero is in it."""
