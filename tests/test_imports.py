@@ -1,16 +1,13 @@
 """The one door: what runs after the measuring cannot reach true counts or noise."""
 
-import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import tallytree
-
-ROOT = Path(tallytree.__file__).parent
+from scripts.docs.imports import PACKAGE as ROOT
+from scripts.docs.imports import find_reachable, read_imports
 
 NOISE = {"privacy.noise", "privacy.digit_noise", "privacy.digit_kernel", "privacy.random_stream"}
 TRUTH_OR_NOISE = {"counts", "count_tables", "tables", "measurement", "nation"} | NOISE
@@ -32,43 +29,11 @@ AFTER_MEASURING = sorted(
 )
 
 
-def module_name(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-def imports_of(path: Path) -> set[str]:
-    """The modules of this package that a file imports to run (not those it only names in types)."""
-    tree = ast.parse(path.read_text())
-    typing_only = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
-        for inner in ast.walk(node)
-    }
-    found = set()
-    for node in ast.walk(tree):
-        if id(node) in typing_only:
-            continue
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("tallytree"):
-            base = node.module.removeprefix("tallytree").removeprefix(".")
-            found |= {base} | {f"{base}.{alias.name}".removeprefix(".") for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {a.name.removeprefix("tallytree.") for a in node.names if "tallytree." in a.name}
-    return found
-
-
-GRAPH = {module_name(path): imports_of(path) for path in ROOT.rglob("*.py")}
+GRAPH = read_imports()
 
 
 def reachable(module: str) -> set[str]:
-    seen: set[str] = set()
-    todo = [module]
-    while todo:
-        for target in GRAPH.get(todo.pop(), set()):
-            if target in GRAPH and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return seen
+    return find_reachable(GRAPH, module)
 
 
 @pytest.mark.parametrize("module", AFTER_MEASURING)

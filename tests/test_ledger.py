@@ -23,9 +23,9 @@ from tallytree.ledger.audits import audit
 from tallytree.ledger.balances import Balance, show_amount
 from tallytree.ledger.entries import CHARGE, CREATE, START, Entry, find_break, follow
 from tallytree.ledger.outcomes import find_outcome
-from tallytree.ledger.receipts import Receipt
+from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.ledger.store import TABLE
-from tallytree.manifest import NO_LEDGER, read_receipt
+from tallytree.manifest import NO_LEDGER
 from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.privacy.noise import ExactNoise
 from tests.bad_input_support import check_message

@@ -91,8 +91,8 @@ def simulate(
 def evaluate(run: Simulation | Release, counts: GroupCounts) -> pa.Table:
     """The errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
 
-    ``l1`` is the paper's error, the sum of |n^ - n| over regions and sizes; ``emd`` is the mean over the
-    level's regions of the sum of |c^ - c| over sizes (how far groups were moved along the sizes);
+    ``l1`` is the paper's error, the sum of ``|n^ - n|`` over regions and sizes; ``emd`` is the mean over the
+    level's regions of the sum of ``|c^ - c|`` over sizes (how far groups were moved along the sizes);
     ``violations`` are the regions and sizes whose subregions do not add up to them.
     """
     if not isinstance(run, (Simulation, Release)) or not isinstance(counts, GroupCounts):

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from tallytree import __version__
 from tallytree.errors import InputError
+from tallytree.ledger.receipts import read_receipt
 from tallytree.level_arrays import cut_rows, get_rows, get_shape
-from tallytree.manifest import Manifest, read_receipt, seal, state_privacy
+from tallytree.manifest import Manifest, seal, state_privacy
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import mechanism
 from tallytree.privacy.measurements import Measurements

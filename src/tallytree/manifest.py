@@ -14,7 +14,7 @@ from typing import Any
 from tallytree import __version__
 from tallytree.errors import FolderError, InputError
 from tallytree.hierarchy import Hierarchy
-from tallytree.ledger.receipts import Receipt
+from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.neighbours import Bounds
@@ -159,17 +159,6 @@ def _read_exact(text: object) -> Fraction:
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
         raise ValueError("not an exact number")
     return Fraction(text)
-
-
-def read_receipt(manifest: Mapping[str, Any]) -> Receipt | None:
-    """The ledger's receipt that a manifest carries; none if no ledger was charged."""
-    ledger = manifest["privacy"].get("ledger")
-    if not isinstance(ledger, Mapping):
-        return None
-    try:
-        return Receipt.parse(ledger)
-    except ValueError:
-        raise FolderError("The manifest is damaged: what it says of a ledger is not a receipt.") from None
 
 
 def seal(manifest: Manifest) -> str:

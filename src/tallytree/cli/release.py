@@ -147,7 +147,7 @@ def release(
     With --ledger, the loss is charged to a dataset's budget before any noise is drawn.
     """
     given = locals()
-    from tallytree.manifest import read_receipt
+    from tallytree.ledger.receipts import read_receipt
     from tallytree.specs import ReleaseSpec, parse_budget
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
@@ -210,7 +210,8 @@ def _is_in(folder: str) -> Callable[[Receipt], bool]:
 
     def look(receipt: Receipt) -> bool:
         from tallytree.errors import FolderError
-        from tallytree.manifest import parse_manifest, read_receipt
+        from tallytree.ledger.receipts import read_receipt
+        from tallytree.manifest import parse_manifest
         from tallytree.releases import MANIFEST
 
         try:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from tallytree.ledger.balances import add_up
 from tallytree.ledger.entries import Entry, Fault, find_break
-from tallytree.ledger.receipts import Receipt
-from tallytree.manifest import read_receipt
+from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.verification import Check, Verification
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-from tallytree.errors import show
+from tallytree.errors import FolderError, show
 from tallytree.ledger.balances import MOST_DIGITS, Balance, show_amount
 from tallytree.ledger.entries import Entry
 from tallytree.privacy.units import UNITS, UnitName
@@ -73,3 +73,14 @@ class Receipt:
             f"{self.unit.capitalize()} {charged} was charged to dataset {show(self.dataset)}, as entry "
             f"{self.entry} of the ledger: {spent} spent in all, {remaining} remaining."
         )
+
+
+def read_receipt(manifest: Mapping[str, Any]) -> Receipt | None:
+    """The ledger's receipt that a manifest carries; none if no ledger was charged."""
+    ledger = manifest["privacy"].get("ledger")
+    if not isinstance(ledger, Mapping):
+        return None
+    try:
+        return Receipt.parse(ledger)
+    except ValueError:
+        raise FolderError("The manifest is damaged: what it says of a ledger is not a receipt.") from None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tallytree.manifest import read_receipt
+from tallytree.ledger.receipts import read_receipt
 from tallytree.privacy.budget import show_exact
 from tallytree.privacy.plan import Plan
 from tallytree.releases import Release

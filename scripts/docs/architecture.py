@@ -1,0 +1,143 @@
+"""The parts of the package, and which part uses which: read from the imports.
+
+A part stands in a row, and may use parts in lower rows only. The picture leaves out an arrow that follows from
+others (A uses B and B uses C, so A may use C as well), which keeps it small and loses no order.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scripts.docs.imports import Graph, read_imports
+
+Kind = Literal["public", "sensitive", "door", "private", "user", "research"]
+Arrow = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some modules, under a name that people use for them."""
+
+    name: str
+    what: str
+    kind: Kind
+    modules: tuple[str, ...]
+    """Their names, or those of their packages; the longest one that fits a module decides."""
+    row: int
+    """From the bottom: what it uses is further down."""
+    column: float
+
+
+PARTS = (
+    Part("cli", "the commands", "user", ("cli", "specs", "__main__"), 8, 1.4),
+    Part("planning", "which mechanism, which split", "research", ("planning",), 7, 0),
+    Part("pipeline", "the whole way: release()", "user", ("pipeline",), 6, 1.4),
+    Part("report", "what people look at", "private", ("report", "intervals"), 6, 3),
+    Part(
+        "research",
+        "simulate, audit, reproduce",
+        "research",
+        ("evaluation", "reproduction", "auditing", "charts"),
+        6,
+        0,
+    ),
+    Part(
+        "releases",
+        "manifest, files, evidence",
+        "private",
+        (
+            "releases",
+            "release_tables",
+            "release_files",
+            "release_rows",
+            "folders",
+            "manifest",
+            "statement",
+            "evidence",
+        ),
+        5,
+        3,
+    ),
+    Part("mechanisms", "one file each", "private", ("mechanisms",), 4, 2.06),
+    Part("ledger", "what was spent", "private", ("ledger",), 4, 3),
+    Part("records", "people, in any engine", "sensitive", ("microdata", "records", "engines", "datasets"), 3, 0),
+    Part("postprocess", "the solvers", "private", ("postprocess",), 3, 2.06),
+    Part(
+        "counts",
+        "the true counts",
+        "sensitive",
+        ("counts", "count_files", "count_tables", "region_tables", "tables", "nation", "city"),
+        2,
+        0.4,
+    ),
+    Part("measurement", "counts + noise: the one door", "door", ("measurement",), 2, 1.4),
+    Part("verification", "do all conditions hold?", "private", ("verification",), 2, 2.4),
+    Part("privacy", "neighbours, queries, budget, noise", "public", ("privacy",), 1, 1.4),
+    Part(
+        "hierarchy",
+        "regions, sizes, limits, errors",
+        "public",
+        (
+            "hierarchy",
+            "path_trees",
+            "level_arrays",
+            "sparse_rows",
+            "sizes",
+            "errors",
+            "limits",
+            "processors",
+            "progress",
+            "postprocess.kernels",  # how kernels are compiled: those of the noise as well
+        ),
+        0,
+        1.4,
+    ),
+)
+
+FORBIDDEN = frozenset(
+    {(part.name, below) for part in PARTS if part.kind == "private" for below in ("counts", "records")}
+    | {(part.name, "measurement") for part in PARTS if part.kind == "private"}
+)
+"""What works from measurements and releases alone reaches neither true counts nor what adds noise to them."""
+
+
+def find_part(module: str) -> Part:
+    """The part that a module belongs to."""
+    fitting = [
+        (len(prefix), part)
+        for part in PARTS
+        for prefix in part.modules
+        if module == prefix or module.startswith(f"{prefix}.")
+    ]
+    if not fitting:
+        raise LookupError(f"The module {module} belongs to no part: name it in PARTS, {__file__}.")
+    return max(fitting, key=lambda each: each[0])[1]
+
+
+def find_arrows(graph: Graph | None = None) -> dict[Arrow, set[Arrow]]:
+    """(user, used) parts, and the imports that say so."""
+    graph = read_imports() if graph is None else graph
+    arrows: dict[Arrow, set[Arrow]] = {}
+    for module, imports in graph.items():
+        if module == "__init__":  # it names everything, when asked for
+            continue
+        for target in imports & graph.keys() - {"__init__", ""}:
+            ends = find_part(module).name, find_part(target).name
+            if ends[0] != ends[1]:
+                arrows.setdefault(ends, set()).add((module, target))
+    return arrows
+
+
+def leave_out_what_follows(arrows: set[Arrow]) -> set[Arrow]:
+    """The fewest arrows with the same paths (the transitive reduction of what has no cycle)."""
+    return {(user, used) for user, used in arrows if used not in _reach(user, arrows - {(user, used)})}
+
+
+def _reach(start: str, arrows: set[Arrow]) -> set[str]:
+    seen: set[str] = set()
+    todo = [start]
+    while todo:
+        here = todo.pop()
+        new = {used for user, used in arrows if user == here} - seen
+        seen |= new
+        todo += new
+    return seen

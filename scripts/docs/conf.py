@@ -1,0 +1,61 @@
+"""How Sphinx builds the site from the Markdown pages of the repository (``make docs``).
+
+The source is the root of the repository, so that links between README, docs/ and benchmarks/ are the same in
+the files and on the site. Nothing on a page comes from anywhere else: it reads and searches without a network.
+"""
+
+from sphinx.application import Sphinx
+
+import tallytree
+from scripts.docs import mathml, sources
+
+project = "Tallytree"
+version = release = tallytree.__version__
+project_copyright = ""
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+root_doc = "docs/index"
+source_suffix = {".md": "markdown"}
+include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/*.md", "docs/**"]
+exclude_patterns = [
+    ".*",
+    "dist",
+    "docs/reproduction/results",
+    "scripts",
+    "site",
+    "src",
+    "tests",
+    "typings",
+    "tallytree-*",
+]
+suppress_warnings = ["myst.header"]  # the report of a benchmark may begin with a table
+
+myst_enable_extensions = ["dollarmath"]
+myst_fence_as_directive = ["math"]
+myst_heading_anchors = 4
+
+nitpicky = True
+nitpick_ignore_regex = sources.FOREIGN_NAMES
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+autodoc_use_legacy_class_based = False
+python_use_unqualified_type_names = True
+add_module_names = False
+
+html_theme = "furo"
+html_title = "Tallytree"
+html_show_copyright = False
+html_show_sphinx = False
+html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_extra_path = ["extra"]
+html_math_renderer = "mathml"
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+
+
+def setup(app: Sphinx) -> None:
+    """Formulas as MathML, and the parts of pages that are made when the site is built."""
+    mathml.register(app)
+    app.connect("source-read", sources.complete)
