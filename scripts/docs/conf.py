@@ -28,7 +28,8 @@ exclude_patterns = [
     "typings",
     "tallytree-*",
 ]
-suppress_warnings = ["myst.header"]  # the report of a benchmark may begin with a table
+suppress_warnings = ["misc.highlighting_failure"]  # SQL with a parameter
+smartquotes = False
 
 myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
@@ -40,6 +41,8 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_use_legacy_class_based = False
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 88
+autodoc_preserve_defaults = True
 add_module_names = False
 
 html_theme = "furo"

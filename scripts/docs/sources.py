@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from scripts.docs.api_reference import write_api_reference
 from scripts.docs.command_reference import write_command_reference
+from tallytree import list_mechanisms
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -29,18 +31,31 @@ FOREIGN_NAMES = [("py:.*", r"(?!tallytree\.[A-Za-z_]+$).*")]
 
 def complete(app: Sphinx, name: str, text: list[str]) -> None:
     """Sphinx calls this with every page that it reads."""
-    if name == HOME:
-        text[0] += write_navigation(text[0], ROOT / "docs")
-    elif name in MADE:
+    if name in MADE:
         text[0] = text[0].replace(MARKER, MADE[name]())
+    if name == HOME:
+        text[0] += write_navigation(text[0])
+    elif below := list_pages_below().get(name):
+        text[0] += _write_contents("", below)
 
 
-def write_navigation(home: str, docs: Path) -> str:
-    """The tables of contents: the links of the home page's sections, then the pages that it leaves out."""
+def list_pages_below() -> dict[str, list[str]]:
+    """The pages that stand below another one in the navigation, as paths from that one."""
+    return {
+        "docs/mechanisms/index": list_mechanisms(),
+        "docs/audit": ["audit-results"],
+        "docs/reproduction": ["reproduction/page"],
+        "docs/performance": [f"../benchmarks/{page.stem}" for page in sorted((ROOT / "benchmarks").glob("*.md"))],
+    }
+
+
+def write_navigation(home: str) -> str:
+    """The tables of contents: the links of the home page's sections, then the pages that nothing leads to."""
     sections = dict(list_sections(home))
-    linked = {page for pages in sections.values() for page in pages}
-    there = sorted(page.relative_to(docs).as_posix() for page in docs.rglob("*.md"))
-    sections[MORE] = [page for page in there if page not in linked and page != "index.md"]
+    known = {HOME} | {_resolve(HOME, page) for pages in sections.values() for page in pages}
+    known |= {_resolve(upper, page) for upper, pages in list_pages_below().items() for page in pages}
+    there = sorted(page.relative_to(ROOT).with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md"))
+    sections[MORE] = [page.removeprefix("docs/") for page in there if page not in known]
     return "".join(_write_contents(title, pages) for title, pages in sections.items() if pages)
 
 
@@ -48,12 +63,16 @@ def list_sections(home: str) -> list[tuple[str, list[str]]]:
     """The titles of the home page's sections, and which pages each links to in its list."""
     found = []
     for section in re.split(r"^## ", home, flags=re.MULTILINE)[1:]:
-        pages = re.findall(r"^- \[[^]]+\]\(([^)#]+\.md)\)", section, re.MULTILINE)
+        pages = re.findall(r"^- \[[^]]+\]\(([^)#]+)\.md\)", section, re.MULTILINE)
         if pages:
             found.append((section.splitlines()[0], pages))
     return found
 
 
+def _resolve(page: str, link: str) -> str:
+    return normpath(f"{page}/../{link}")
+
+
 def _write_contents(title: str, pages: list[str]) -> str:
-    lines = "\n".join(page.removesuffix(".md") for page in pages)
-    return f"\n\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{lines}\n```\n"
+    caption = f":caption: {title}\n" if title else ""
+    return f"\n\n```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(pages) + "\n```\n"

@@ -84,7 +84,8 @@ def plan(
             public_totals=public_totals,
             progress=progress,
         )
-    _write_files(advice, public, columns, data, out, plot)
+    # The columns of totals are those of the stand-in alone: the data to release have others.
+    _write_files(advice, public, {} if totals else columns, data, out, plot)
     if as_json:
         print_json(advice.to_dict())
         return
