@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
-  notebook clean
+  notebook docs clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -67,6 +67,12 @@ scale: .venv/installed-dev
 report-bench: .venv/installed-dev system
 	$(BIN)/python -m benchmarks.reports
 
+## Build the documentation as a site that needs no network: open site/index.html. Warnings are errors.
+docs: .venv/installed-dev
+	$(BIN)/python -m scripts.docs
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going -d site/.trees -b html -c scripts/docs . site
+	@echo "Open site/index.html"
+
 ## Audit all mechanisms, the stated epsilon against what is measured; writes docs/audit-results.md.
 audit: .venv/installed-dev
 	$(BIN)/tallytree audit --all --out docs/audit-results.md
@@ -76,7 +82,7 @@ notebook: .venv/installed-dev
 	$(BIN)/python -m tests.notebook_support
 
 clean:
-	rm -rf .venv dist tallytree-demo tallytree-reproduction
+	rm -rf .venv dist site tallytree-demo tallytree-reproduction
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -88,5 +94,5 @@ clean:
 	@touch $@
 
 .venv/installed-dev: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	@touch $@

@@ -1,4 +1,4 @@
-"""The examples of Markdown pages: found, run in order, and compared with the output that stands below them."""
+"""The examples of Markdown pages: found, run in order, compared with the output that stands below them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def find_examples(page: Path) -> list[Example]:
     text = page.read_text(encoding="utf-8")
     found: list[Example] = []
     blocks = list(_FENCE.finditer(text))
-    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, after in zip_longest(blocks, blocks[1:]):
         if block[1] not in RUN:
             continue
         titles = re.findall(r"^## (.+)$", text[: block.start()], re.MULTILINE)

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from scripts.docs.imports import PACKAGE as ROOT
 from scripts.docs.imports import find_reachable, read_imports
 

@@ -1,7 +1,7 @@
 """The parts of the package, and which part uses which: read from the imports.
 
-A part stands in a row, and may use parts in lower rows only. The picture leaves out an arrow that follows from
-others (A uses B and B uses C, so A may use C as well), which keeps it small and loses no order.
+A part stands in a row, and may use parts in lower rows only. The picture leaves out an arrow that follows
+from others (A uses B and B uses C, so A may use C as well), which keeps it small and loses no order.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,9 @@ PARTS = (
     ),
     Part("mechanisms", "one file each", "private", ("mechanisms",), 4, 2.06),
     Part("ledger", "what was spent", "private", ("ledger",), 4, 3),
-    Part("records", "people, in any engine", "sensitive", ("microdata", "records", "engines", "datasets"), 3, 0),
+    Part(
+        "records", "people, in any engine", "sensitive", ("microdata", "records", "engines", "datasets"), 3, 0
+    ),
     Part("postprocess", "the solvers", "private", ("postprocess",), 3, 2.06),
     Part(
         "counts",

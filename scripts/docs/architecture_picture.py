@@ -39,7 +39,8 @@ def draw_architecture() -> str:
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {FULL_WIDTH} {FULL_HEIGHT}" role="img" '
-            f'width="{FULL_WIDTH}" height="{FULL_HEIGHT}" font-family="system-ui, sans-serif" font-size="12">',
+            f'width="{FULL_WIDTH}" height="{FULL_HEIGHT}" '
+            'font-family="system-ui, sans-serif" font-size="12">',
             "<title>The parts of Tallytree, and which uses which</title>",
             f"<desc>{escape('; '.join(f'{user} uses {used}' for user, used in arrows))}</desc>",
             f"<style>{STYLE}</style>",

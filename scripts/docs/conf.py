@@ -1,7 +1,7 @@
 """How Sphinx builds the site from the Markdown pages of the repository (``make docs``).
 
 The source is the root of the repository, so that links between README, docs/ and benchmarks/ are the same in
-the files and on the site. Nothing on a page comes from anywhere else: it reads and searches without a network.
+the files and on the site. Nothing on a page comes from elsewhere: it reads and searches without a network.
 """
 
 from sphinx.application import Sphinx
@@ -50,6 +50,7 @@ html_title = "Tallytree"
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # it is fetched, which browsers refuse to do from a disk
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_extra_path = ["extra"]

@@ -1,4 +1,4 @@
-"""The facts on the pages of the mechanisms, from their classes: a page cannot say something else than the code."""
+"""The facts on the mechanisms' pages, from their classes: a page cannot say something else than the code."""
 
 from __future__ import annotations
 
@@ -59,22 +59,38 @@ def write_facts(kind: Kind) -> str:
     }
     if kind.caveat:
         rows["beware"] = _end(kind.caveat)
-    return "| fact | |\n| --- | --- |\n" + "".join(f"| {name} | {_escape(text)} |\n" for name, text in rows.items())
+    return "| fact | |\n| --- | --- |\n" + "".join(
+        f"| {name} | {_escape(text)} |\n" for name, text in rows.items()
+    )
 
 
 def write_overview(kinds: list[Kind]) -> str:
     """All mechanisms, a row each."""
-    lines = ["| mechanism | in the paper | query | exact | consistent | cost |", "| --- | --- | --- | --- | --- | --- |"]
+    lines = [
+        "| mechanism | in the paper | query | exact | consistent | cost |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
     for kind in kinds:
         name = f"[{kind.name}]({kind.name}.md)" + (" (default)" if kind.name == DEFAULT else "")
-        cells = [name, _quote_symbol(kind.symbol), kind.query.name, _say(kind.exact), _say(kind.consistent), kind.cost]
+        cells = [
+            name,
+            _quote_symbol(kind.symbol),
+            kind.query.name,
+            _say(kind.exact),
+            _say(kind.consistent),
+            kind.cost,
+        ]
         lines.append("| " + " | ".join(map(_escape, cells)) + " |")
     return "\n".join(lines) + "\n"
 
 
 def _describe_result(kind: Kind) -> str:
-    optimum = "the exact optimum of its model over whole numbers" if kind.exact else "not an exact integer optimum"
-    sums = "all conditions of a release hold" if kind.consistent else "**not consistent**: cannot make a release"
+    optimum = (
+        "the exact optimum of its model over whole numbers" if kind.exact else "not an exact integer optimum"
+    )
+    sums = (
+        "all conditions of a release hold" if kind.consistent else "**not consistent**: cannot make a release"
+    )
     return f"{optimum}; {sums}"
 
 

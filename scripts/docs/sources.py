@@ -45,7 +45,9 @@ def list_pages_below() -> dict[str, list[str]]:
         "docs/mechanisms/index": list_mechanisms(),
         "docs/audit": ["audit-results"],
         "docs/reproduction": ["reproduction/page"],
-        "docs/performance": [f"../benchmarks/{page.stem}" for page in sorted((ROOT / "benchmarks").glob("*.md"))],
+        "docs/performance": [
+            f"../benchmarks/{page.stem}" for page in sorted((ROOT / "benchmarks").glob("*.md"))
+        ],
     }
 
 
@@ -54,7 +56,9 @@ def write_navigation(home: str) -> str:
     sections = dict(list_sections(home))
     known = {HOME} | {_resolve(HOME, page) for pages in sections.values() for page in pages}
     known |= {_resolve(upper, page) for upper, pages in list_pages_below().items() for page in pages}
-    there = sorted(page.relative_to(ROOT).with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md"))
+    there = sorted(
+        page.relative_to(ROOT).with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md")
+    )
     sections[MORE] = [page.removeprefix("docs/") for page in there if page not in known]
     return "".join(_write_contents(title, pages) for title, pages in sections.items() if pages)
 
