@@ -82,6 +82,14 @@ def test_the_references_are_complete(site: Path) -> None:
     assert "--public-totals" in commands
 
 
+def test_links_to_the_source_lead_to_pages(site: Path) -> None:
+    text = (site / "docs" / "mechanisms" / "direct-dp.html").read_text(encoding="utf-8")
+    (link,) = re.findall(r'href="([^"]*/mechanisms/direct_dp.html)"', text)
+    source = (site / "docs" / "mechanisms" / link).read_text(encoding="utf-8")
+    assert "DirectDP" in source
+    assert "_downloads" not in text
+
+
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     """No script, style, picture or font; links that a reader may follow are fine."""
     for page in site.rglob("*.html"):
@@ -131,7 +139,7 @@ def test_the_navigation_is_the_home_pages_list() -> None:
     home = (DOCS / "index.md").read_text(encoding="utf-8")
     sections = dict(list_sections(home))
     assert "start-here" in sections["Use it"]
-    assert ":caption: Use it\n\nstart-here\n" in write_navigation(home)
+    assert ":caption: Use it\n\nStart here <start-here>\n" in write_navigation(home)
     assert "start-here" in write_navigation("# Nothing is linked").partition(":caption: More")[2]
 
 

@@ -25,6 +25,7 @@ def _describe(command: Any, name: str) -> Iterator[str]:
     if rows:
         yield "\n| option | what |\n| --- | --- |"
     for option, what in rows:
+        option = option if option.startswith("-") else option.partition(" ")[0]
         yield f"| `{_escape(option)}` | {_escape(what)} |"
     if command.epilog:
         yield f"\n{command.epilog}"

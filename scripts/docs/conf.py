@@ -7,7 +7,7 @@ the files and on the site. Nothing on a page comes from elsewhere: it reads and 
 from sphinx.application import Sphinx
 
 import tallytree
-from scripts.docs import mathml, sources
+from scripts.docs import mathml, source_pages, sources
 
 project = "Tallytree"
 version = release = tallytree.__version__
@@ -62,4 +62,5 @@ pygments_dark_style = "monokai"
 def setup(app: Sphinx) -> None:
     """Formulas as MathML, and the parts of pages that are made when the site is built."""
     mathml.register(app)
+    source_pages.register(app)
     app.connect("source-read", sources.complete)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING
@@ -36,7 +36,7 @@ def complete(app: Sphinx, name: str, text: list[str]) -> None:
     if name == HOME:
         text[0] += write_navigation(text[0])
     elif below := list_pages_below().get(name):
-        text[0] += _write_contents("", below)
+        text[0] += _write_contents("", dict.fromkeys(below, ""))
 
 
 def list_pages_below() -> dict[str, list[str]]:
@@ -56,20 +56,19 @@ def write_navigation(home: str) -> str:
     sections = dict(list_sections(home))
     known = {HOME} | {_resolve(HOME, page) for pages in sections.values() for page in pages}
     known |= {_resolve(upper, page) for upper, pages in list_pages_below().items() for page in pages}
-    there = sorted(
-        page.relative_to(ROOT).with_suffix("").as_posix() for page in (ROOT / "docs").rglob("*.md")
-    )
-    sections[MORE] = [page.removeprefix("docs/") for page in there if page not in known]
+    docs = ROOT / "docs"
+    there = sorted(page.relative_to(docs).with_suffix("").as_posix() for page in docs.rglob("*.md"))
+    sections[MORE] = {page: "" for page in there if _resolve(HOME, page) not in known}
     return "".join(_write_contents(title, pages) for title, pages in sections.items() if pages)
 
 
-def list_sections(home: str) -> list[tuple[str, list[str]]]:
-    """The titles of the home page's sections, and which pages each links to in its list."""
+def list_sections(home: str) -> list[tuple[str, dict[str, str]]]:
+    """The titles of the home page's sections, and the pages that each lists, with their short names."""
     found = []
     for section in re.split(r"^## ", home, flags=re.MULTILINE)[1:]:
-        pages = re.findall(r"^- \[[^]]+\]\(([^)#]+)\.md\)", section, re.MULTILINE)
-        if pages:
-            found.append((section.splitlines()[0], pages))
+        links = re.findall(r"^- \[([^]]+)\]\(([^)#]+)\.md\)", section, re.MULTILINE)
+        if links:
+            found.append((section.splitlines()[0], {page: name for name, page in links}))
     return found
 
 
@@ -77,6 +76,7 @@ def _resolve(page: str, link: str) -> str:
     return normpath(f"{page}/../{link}")
 
 
-def _write_contents(title: str, pages: list[str]) -> str:
+def _write_contents(title: str, pages: Mapping[str, str]) -> str:
     caption = f":caption: {title}\n" if title else ""
-    return f"\n\n```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(pages) + "\n```\n"
+    lines = [f"{name} <{page}>" if name else page for page, name in pages.items()]
+    return f"\n\n```{{toctree}}\n:hidden:\n{caption}\n" + "\n".join(lines) + "\n```\n"
