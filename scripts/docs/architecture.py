@@ -30,39 +30,48 @@ class Part:
 PARTS = (
     Part("cli", "the commands", "user", ("cli", "specs", "__main__"), 8, 1.4),
     Part("planning", "which mechanism, which split", "research", ("planning",), 7, 0),
-    Part("pipeline", "the whole way: release()", "user", ("pipeline",), 6, 1.4),
-    Part("report", "what people look at", "private", ("report", "intervals"), 6, 3),
     Part(
         "research",
         "simulate, audit, reproduce",
         "research",
-        ("evaluation", "reproduction", "auditing", "charts"),
+        ("evaluation", "reproduction", "auditing", "charts", "comparison"),
         6,
         0,
     ),
+    Part("pipeline", "the whole way: release()", "user", ("pipeline",), 6, 1.4),
+    Part("report", "what people look at", "private", ("report", "notebooks"), 6, 3),
     Part(
         "releases",
         "manifest, files, evidence",
         "private",
         (
             "releases",
-            "release_tables",
             "release_files",
             "release_rows",
+            "release_tables",
             "folders",
             "manifest",
             "statement",
             "evidence",
+            "intervals",
+            "region_views",
+            "frames",
+            "bars",
+            "histograms",
+            "ink",
+            "pictures",
+            "comparison.results",
+            "comparison.wording",
         ),
         5,
         3,
     ),
-    Part("mechanisms", "one file each", "private", ("mechanisms",), 4, 2.06),
+    Part("mechanisms", "one file each", "private", ("mechanisms",), 4, 2.04),
     Part("ledger", "what was spent", "private", ("ledger",), 4, 3),
     Part(
         "records", "people, in any engine", "sensitive", ("microdata", "records", "engines", "datasets"), 3, 0
     ),
-    Part("postprocess", "the solvers", "private", ("postprocess",), 3, 2.06),
+    Part("postprocess", "the solvers", "private", ("postprocess",), 3, 2.04),
     Part(
         "counts",
         "the true counts",
@@ -88,12 +97,16 @@ PARTS = (
             "limits",
             "processors",
             "progress",
+            "versions",
             "postprocess.kernels",  # how kernels are compiled: those of the noise as well
         ),
         0,
         1.4,
     ),
 )
+
+SHOWING = frozenset({"notebooks"})
+"""How things look in a notebook: each asks for it when it is shown, and does not need it otherwise."""
 
 FORBIDDEN = frozenset(
     {(part.name, below) for part in PARTS if part.kind == "private" for below in ("counts", "records")}
@@ -116,13 +129,13 @@ def find_part(module: str) -> Part:
 
 
 def find_arrows(graph: Graph | None = None) -> dict[Arrow, set[Arrow]]:
-    """(user, used) parts, and the imports that say so."""
+    """(user, used) parts, and the imports that say so; asking how to be shown is none of them."""
     graph = read_imports() if graph is None else graph
     arrows: dict[Arrow, set[Arrow]] = {}
     for module, imports in graph.items():
         if module == "__init__":  # it names everything, when asked for
             continue
-        for target in imports & graph.keys() - {"__init__", ""}:
+        for target in imports & graph.keys() - {"__init__", ""} - SHOWING:
             ends = find_part(module).name, find_part(target).name
             if ends[0] != ends[1]:
                 arrows.setdefault(ends, set()).add((module, target))

@@ -8,7 +8,7 @@ WIDTH, HEIGHT = 222, 52
 STEP_X, STEP_Y = 246, 84
 MARGIN, LEGEND = 22, 52
 ROWS = 1 + max(part.row for part in PARTS)
-FULL_WIDTH = round(2 * MARGIN + 3 * STEP_X + WIDTH)
+FULL_WIDTH = round(2 * MARGIN + max(part.column for part in PARTS) * STEP_X + WIDTH)
 FULL_HEIGHT = round(2 * MARGIN + (ROWS - 1) * STEP_Y + HEIGHT + LEGEND)
 
 LEGENDS: dict[Kind, str] = {

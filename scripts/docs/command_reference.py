@@ -27,8 +27,7 @@ def _describe(command: Any, name: str) -> Iterator[str]:
     for option, what in rows:
         option = option if option.startswith("-") else option.partition(" ")[0]
         yield f"| `{_escape(option)}` | {_escape(what)} |"
-    if command.epilog:
-        yield f"\n{command.epilog}"
+    yield from _write_help(command.epilog or "")
     for inner in getattr(command, "commands", {}).values():
         yield from _describe(inner, f"{name} {inner.name}")
 
@@ -40,7 +39,7 @@ def _is_hidden(parameter: Any) -> bool:
 def _write_help(text: str) -> Iterator[str]:
     """The help's paragraphs; what is indented is an example."""
     for paragraph in dedent(text).strip().split("\n\n"):
-        if paragraph.startswith("    "):
+        if paragraph.startswith("  "):
             yield f"\n```text\n{dedent(paragraph).rstrip()}\n```\n"
         else:
             yield f"\n{paragraph}\n"
