@@ -1,4 +1,7 @@
-"""The examples of Markdown pages: found, run in order, compared with the output that stands below them."""
+"""The examples of Markdown pages: found, run in order, compared with the output that stands below them.
+
+``python -m tests.documents docs/PAGE.md ...`` runs them, and writes what they print into the page.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +23,9 @@ DOCS = ROOT / "docs"
 RUN = {"python", "sh"}
 SHOWN = {"text", "toml", "math", "sql", ""}
 """What is shown and not run: output (straight below the example that prints it), a file, a formula."""
+
+BEFORE = {"choosing-epsilon.md": ("start-here.md", "Some people")}
+"""Pages that go on from a section of another one."""
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -52,6 +59,12 @@ def find_examples(page: Path) -> list[Example]:
         output = after[2] if after is not None and follows else None
         found.append(Example(page, titles[-1] if titles else "", block[1], block[2], output))
     return found
+
+
+def find_examples_before(page: Path) -> list[Example]:
+    """Those of another page that this one goes on from."""
+    other, section = BEFORE.get(page.name, (page.name, None))
+    return [example for example in find_examples(page.with_name(other)) if example.section == section]
 
 
 def find_languages(page: Path) -> set[str]:
@@ -90,6 +103,26 @@ def run_example(example: Example, code: str, names: dict[str, Any]) -> str:
     return done.stdout
 
 
+def write_outputs(page: Path) -> None:
+    """Run the examples in an empty folder; what they print takes the place of the output on the page."""
+    text = page.read_text(encoding="utf-8")
+    examples = find_examples(page)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        run_examples(find_examples_before(page))
+        names: dict[str, Any] = {}
+        for example in examples:
+            printed = "\n".join(_strip(run_example(example, example.code, names)))
+            if example.output is not None:
+                block = f"```{example.language}\n{example.code}```\n\n```text\n"
+                text = text.replace(f"{block}{example.output}```", f"{block}{printed}\n```")
+    page.write_text(text, encoding="utf-8")
+
+
 def _strip(output: str) -> list[str]:
     """Tables are padded with spaces, which an editor takes away."""
     return [line.rstrip() for line in output.strip().splitlines()]
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        write_outputs(Path(name).resolve())

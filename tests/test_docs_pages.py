@@ -18,7 +18,17 @@ from tallytree.mechanisms import registry
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.queries import QUERIES
 from tests import test_conformance as conformance
-from tests.documents import DOCS, ROOT, RUN, SHOWN, find_examples, find_languages, run_examples
+from tests.documents import (
+    DOCS,
+    ROOT,
+    RUN,
+    SHOWN,
+    find_examples,
+    find_examples_before,
+    find_languages,
+    run_examples,
+    write_outputs,
+)
 
 PAGES = sorted(DOCS.rglob("*.md"))
 NAMED = (ROOT / "tests" / "test_docs.py").read_text(encoding="utf-8")
@@ -50,10 +60,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=name_page)
 def test_the_examples_run_and_print_what_the_page_says(page: Path, folder: Path) -> None:
-    if page.name == "choosing-epsilon.md":  # which goes on from the people there
-        run_examples(
-            example for example in find_examples(DOCS / "start-here.md") if example.section == "Some people"
-        )
+    run_examples(find_examples_before(page))
     run_examples(find_examples(page), shorten)
     for release in folder.glob("release*/manifest.json"):
         assert tt.load(release.parent).verify().passed
@@ -90,6 +97,9 @@ def test_an_output_that_is_not_so_is_found(tmp_path: Path) -> None:
     assert (example.section, example.language, example.output) == ("A", "python", "2\n")
     with pytest.raises(AssertionError, match="prints"):
         run_examples([example])
+    write_outputs(page)
+    assert page.read_text().endswith("```text\n1\n```\n")
+    run_examples(find_examples(page))
     page.write_text("```sh\nfalse\n```\n")
     with pytest.raises(AssertionError):
         run_examples(find_examples(page))

@@ -80,6 +80,7 @@ def test_the_references_are_complete(site: Path) -> None:
     for command in ("demo", "plan", "count", "release", "verify", "report", "audit", "ledger create"):
         assert f'id="tallytree-{command.replace(" ", "-")}"' in commands, command
     assert "--public-totals" in commands
+    assert "is made from the code" not in python + commands
 
 
 def test_links_to_the_source_lead_to_pages(site: Path) -> None:

@@ -23,7 +23,7 @@ MADE: dict[str, Callable[[], str]] = {
     "docs/command-line": write_command_reference,
     "docs/api": write_api_reference,
 }
-MARKER = "<!-- The site has it here. -->"
+MARKER = "*The rest of this page is made from the code, by `make docs`.*"
 
 FOREIGN_NAMES = [("py:.*", r"(?!tallytree\.[A-Za-z_]+$).*")]
 """Types in signatures that have no page here: those of other libraries, and inner ones."""
