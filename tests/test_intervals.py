@@ -507,3 +507,40 @@ def test_the_command_writes_unbiased_estimates(run: Run, release: tt.Release, tm
     code, _, err = run("unbiased", str(tmp_path / "r"), "--out", str(tmp_path / "no" / "u.csv"))
     assert code == 2
     assert "cannot be written" in err
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"), [(KeyboardInterrupt, 130), (MemoryError, 0), (FolderError("full"), 0)]
+)
+def test_whatever_happens_to_intervals_a_release_is_not_lost(
+    run: Run,
+    counts: tt.GroupCounts,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    problem: BaseException,
+    code: int,
+) -> None:
+    """The release has been paid for."""
+    level = counts.hierarchy.levels
+    rows = [
+        {level[1]: path[1], level[2]: path[2], "size": size + 1, "groups": int(groups)}
+        for path, row in zip(counts.hierarchy.leaves, counts.leaf, strict=True)
+        for size, groups in enumerate(row)
+    ]
+    pa_parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "counts.parquet")
+
+    def fail(*args: object, **options: object) -> None:
+        raise problem
+
+    monkeypatch.setattr("tallytree.intervals.making.make_intervals", fail)
+    words = ["release", str(tmp_path / "counts.parquet"), "--region", "state", "--region", "county"]
+    words += ["--sizes", "1:25", "--epsilon", "1", "--out", str(tmp_path / "r")]
+    found, _, err = run(*words)
+    assert found == code
+    assert "The release is complete without intervals" in err
+    release = tt.load(tmp_path / "r")
+    assert release.verify().passed
+    assert release.intervals is None
+    assert run(*words[:-1], str(tmp_path / "none"), "--replicates", "0")[::2] == (0, "")
+    assert run(*words[:-1], str(tmp_path / "few"), "--replicates", "3")[0] == 2
+    assert not (tmp_path / "few").exists()

@@ -112,7 +112,7 @@ def _count_people(path: Path) -> object:
 
 def _make_release() -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder:
-        tt.release(COUNTS, epsilon="1").save(f"{folder}/release")
+        tt.add_intervals(tt.release(COUNTS, epsilon="1"), replicates=10).save(f"{folder}/release")
         return {file.name: file.read_bytes() for file in Path(folder, "release").iterdir()}
 
 
@@ -172,6 +172,8 @@ TARGETS: dict[str, Target] = {
     "release-manifest": Target(RELEASE["manifest.json"], _load_with("manifest.json")),
     "release-counts": Target(RELEASE["release.parquet"], _load_with("release.parquet")),
     "release-measurements": Target(RELEASE["measurements.parquet"], _load_with("measurements.parquet")),
+    "release-intervals": Target(RELEASE["intervals.parquet"], _load_with("intervals.parquet")),
+    "release-summaries": Target(RELEASE["summaries.parquet"], _load_with("summaries.parquet")),
     "ledger": Target(SEEDS[0], use_ledger, damage_ledger, SEEDS[1:]),
     "census-households": Target(HOUSEHOLDS, _in_file("H9.csv", read_household_sizes)),
     "census-counties": Target(COUNTY_TABLE, _in_file("counties.csv", read_county_table)),
