@@ -35,7 +35,7 @@ WELL_ABOVE = 8
 """Standard deviations of the noise in a count."""
 LEAST, MOST = 0.87, 0.94
 KINDS = ("all", "not zero", "well above the noise")
-BATCH = 5
+BATCH = 4
 
 INTRODUCTION = """\
 90 % intervals of simulated releases of the county table at epsilon {epsilon}, with the tail that
@@ -53,7 +53,7 @@ class Study:
     replicates: int
 
 
-STUDIES = (Study(20, 200, 50), Study(1000, 12, 15))
+STUDIES = (Study(20, 200, 20), Study(1000, 12, 15))
 
 
 @dataclass
