@@ -43,8 +43,8 @@ def relax_values(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, to
     """
     layout = TreeLayout.of(hierarchy)
     tree, noisy, reals = layout.tree, layout.gather(values), weights.astype(np.float64)
-    with RowPool(len(noisy.inner)) as pool:
-        lines, price = relax(tree, noisy, reals, total, pool)
+    pool = RowPool(len(noisy.inner))
+    lines, price = relax(tree, noisy, reals, total, pool)
     leaf = _fill_leaves(tree, noisy.inner, noisy.leaf, reals, lines, price)
     own = reals[tree.level] * (_add_up(tree, leaf) - noisy.inner) ** 2
     below = np.repeat(reals[tree.level + 1], np.diff(tree.family)) * (leaf - noisy.leaf) ** 2

@@ -41,8 +41,8 @@ def test_the_relaxed_sizes_model_is_ours_and_a_lower_bound(seed: int) -> None:
     layout = TreeLayout.of(instance.hierarchy)
     weights, _ = layout.per_level(weigh_levels(scales), scales)
     noisy = layout.gather(values)
-    with RowPool(sizes) as pool:
-        lines, price = relax(layout.tree, noisy, weights.astype(float), instance.total, pool)
+    pool = RowPool(sizes)
+    lines, price = relax(layout.tree, noisy, weights.astype(float), instance.total, pool)
     np.testing.assert_allclose(relaxed[0][0], lines.start[:, 0] + lines.slope[:, 0] * price, atol=0.02)
     rounded = tt.mechanism("direct-qp").postprocess(instance.noisy, total=instance.total)
     for found, real in zip(rounded.counts, relaxed, strict=True):

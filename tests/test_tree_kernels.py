@@ -53,8 +53,8 @@ def prepare(instance: Instance) -> tuple[TreeLayout, Cells, npt.NDArray[np.int64
 def test_the_relaxation_is_non_negative_least_squares(seed: int) -> None:
     instance = random_instance(seed)
     layout, noisy, weights = prepare(instance)
-    with RowPool(len(noisy.inner)) as pool:
-        lines, price = relax(layout.tree, noisy, weights.astype(float), instance.total, pool)
+    pool = RowPool(len(noisy.inner))
+    lines, price = relax(layout.tree, noisy, weights.astype(float), instance.total, pool)
     roots = lines.start[:, 0] + lines.slope[:, 0] * price
     assert roots.sum() == pytest.approx(instance.total, abs=1e-6)
     # A leaf may be left in at -SLACK, so the two agree to a few times that.

@@ -29,12 +29,12 @@ def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells) -> Certifica
     """The certificate of ``counts`` for Model M_H with the given noisy answers and level weights."""
     sizes = len(noisy.inner)
     slack, more, less = (np.empty(sizes, dtype=np.int64) for _ in range(3))
-    with RowPool(sizes) as pool:
-        pool.run(
-            lambda rows: _certify_sizes(
-                tree, noisy.some(rows), weights, counts.some(rows), slack[rows], more[rows], less[rows]
-            )
+    pool = RowPool(sizes)
+    pool.run(
+        lambda rows: _certify_sizes(
+            tree, noisy.some(rows), weights, counts.some(rows), slack[rows], more[rows], less[rows]
         )
+    )
     return Certificate(slack=min(int(slack.min()), int(more.min()) + int(less.min())))
 
 

@@ -79,8 +79,8 @@ def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, tota
             count = _pool_sizes(floors, rests, before[-1], own, count)
         found[part.start * leaves] = count
 
-    with RowPool(sizes) as processors:
-        processors.run(pool_part)
+    processors = RowPool(sizes)
+    processors.run(pool_part)
     (_, count), *others = sorted(found.items())
     for start, more in others:
         count = pool(blocks.some(slice(start, start + more)), blocks, count)

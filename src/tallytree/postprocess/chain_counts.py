@@ -45,8 +45,8 @@ def count_groups(hierarchy: Hierarchy, values: Sequence[Ints], steps: Steps) -> 
                 _add_squares(noisy, some.start, hierarchy.last_leaves(level), here, digits[level])
         squares.append(digits)
 
-    with RowPool(sizes) as processors:
-        processors.run(count_part)
+    processors = RowPool(sizes)
+    processors.run(count_part)
     lengths = [len(level) for level in values]
     return (
         np.split(counts, np.cumsum(lengths)[:-1]),

@@ -49,8 +49,8 @@ class Targets(NamedTuple):
 def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int) -> tuple[Ints, list[Rises]]:
     """Whole counts near the relaxed ones: cumulative, inner nodes x sizes; and the leaves', part by part."""
     monotone = np.empty_like(relaxed.inner)
-    with RowPool(len(monotone)) as pool:
-        pool.run(lambda rows: _make_monotone(relaxed.inner[rows], monotone[rows]))
+    pool = RowPool(len(monotone))
+    pool.run(lambda rows: _make_monotone(relaxed.inner[rows], monotone[rows]))
     targets = Targets(monotone, problem.inner_totals, relaxed.prices)
     inner = np.empty(monotone.shape, dtype=np.int64)
     inner[0] = np.clip(np.floor(monotone[0] + 0.5), 0, total)

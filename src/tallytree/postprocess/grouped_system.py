@@ -69,21 +69,19 @@ class GroupedSystem:
         nodes, groups = self._ease.shape
         grouped, rest, found = np.empty((nodes, groups)), np.zeros((nodes, groups)), np.empty((nodes, groups))
         inner = self._tree.inner
-        with RowPool(nodes) as pool:
-            pool.run(lambda some: _gather(right[some], self._length, self._ends, grouped[some]))
-            self._upwards(
-                lambda start, stop: _solve_up(
-                    inner, self._ease, self._factors, grouped, rest, found, start, stop
-                )
-            )
-            found[0] = grouped[0] - rest[0]
-            _solve_root(self._factors, found)
-            path = rest  # not needed any more
-            path[0] = found[0]
-            self._downwards(
-                lambda start, stop: _solve_down(inner, self._ease, self._factors, found, path, start, stop)
-            )
-            pool.run(lambda some: _spread(found[some], self._ends, solved[some]))
+        pool = RowPool(nodes)
+        pool.run(lambda some: _gather(right[some], self._length, self._ends, grouped[some]))
+        self._upwards(
+            lambda start, stop: _solve_up(inner, self._ease, self._factors, grouped, rest, found, start, stop)
+        )
+        found[0] = grouped[0] - rest[0]
+        _solve_root(self._factors, found)
+        path = rest  # not needed any more
+        path[0] = found[0]
+        self._downwards(
+            lambda start, stop: _solve_down(inner, self._ease, self._factors, found, path, start, stop)
+        )
+        pool.run(lambda some: _spread(found[some], self._ends, solved[some]))
 
     def _upwards(self, work: Callable[[int, int], None]) -> None:
         for start, stop in self._levels[-2::-1]:
@@ -99,8 +97,8 @@ def _share(work: Callable[[int, int], None], start: int, stop: int) -> None:
     if stop - start < 64:
         work(start, stop)
         return
-    with RowPool(stop - start) as pool:
-        pool.run(lambda some: work(start + some.start, start + some.stop))
+    pool = RowPool(stop - start)
+    pool.run(lambda some: work(start + some.start, start + some.stop))
 
 
 @kernel

@@ -22,16 +22,16 @@ def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
     Line 2 of the paper's Algorithm 2 and the rounding of its line 3.
     """
     fitted = np.empty_like(noisy)
-    with RowPool(len(noisy)) as pool:
-        pool.run(lambda rows: _fit_rows(noisy[rows], low, high, Blocks.empty(noisy.shape[1]), fitted[rows]))
+    pool = RowPool(len(noisy))
+    pool.run(lambda rows: _fit_rows(noisy[rows], low, high, Blocks.empty(noisy.shape[1]), fitted[rows]))
     return fitted
 
 
 def fit_medians_rows(noisy: Ints, low: int, high: int) -> Ints:
     """The same in the sum of distances |fit - noisy|: pooled medians, which are whole by themselves."""
     fitted = np.empty_like(noisy)
-    with RowPool(len(noisy)) as pool:
-        pool.run(lambda rows: _fit_medians(noisy[rows], low, high, fitted[rows]))
+    pool = RowPool(len(noisy))
+    pool.run(lambda rows: _fit_medians(noisy[rows], low, high, fitted[rows]))
     return fitted
 
 

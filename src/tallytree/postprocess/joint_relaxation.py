@@ -159,13 +159,13 @@ class _Search:
         sums = self.leaves.sum_parts(lambda _, part: sum_targets(part, sizes), sizes)
         slack = self.leaves.sum_parts(lambda _, part: sum_slack(part), 2)
         found = np.empty(sums.shape)
-        with RowPool(sizes) as pool:
-            pool.run(
-                lambda some: _fit_tree(
-                    problem.tree.parent, problem.inner, 1.0 / self.weights, problem.inner_totals, sums, slack,
-                    found, some.start, some.stop,
-                )
-            )  # fmt: skip
+        pool = RowPool(sizes)
+        pool.run(
+            lambda some: _fit_tree(
+                problem.tree.parent, problem.inner, 1.0 / self.weights, problem.inner_totals, sums, slack,
+                found, some.start, some.stop,
+            )
+        )  # fmt: skip
         return found
 
     def _evaluate(self, multipliers: Floats) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from types import TracebackType
+from threading import current_thread
 from typing import Any, TypeVar
 
 import numba
@@ -46,29 +46,41 @@ def _find_cache() -> Path:
 CACHE = _find_cache()
 
 
+_NAME = "tallytree-kernels"
+_threads: dict[int, ThreadPoolExecutor] = {}
+
+
+def get_threads(count: int) -> ThreadPoolExecutor:
+    """So many threads to run kernels on, started once.
+
+    A new thread has no memory of its own yet: to map and fault in what a kernel writes takes longer than most
+    kernels do.
+    """
+    if count not in _threads:
+        _threads[count] = ThreadPoolExecutor(count, thread_name_prefix=_NAME)
+    return _threads[count]
+
+
+def is_kernel_thread() -> bool:
+    """Whether this is one of those threads: they must not wait for each other."""
+    return current_thread().name.startswith(_NAME)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_threads.clear)  # threads do not survive in a child
+
+
 class RowPool:
     """The rows 0 .. ``rows`` shared by all processors, a slice for each; this thread takes the first."""
 
     def __init__(self, rows: int) -> None:
-        pieces = max(1, min(rows, count_processors()))
+        pieces = 1 if is_kernel_thread() else max(1, min(rows, count_processors()))
         cuts = [rows * i // pieces for i in range(pieces + 1)]
         self._mine, *self._theirs = [slice(a, b) for a, b in pairwise(cuts)]
-        self._threads = ThreadPoolExecutor(max(1, len(self._theirs)))
 
     def run(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` once for each slice of the rows, and wait for all of them."""
-        others = [self._threads.submit(work, rows) for rows in self._theirs]
+        others = [get_threads(len(self._theirs)).submit(work, rows) for rows in self._theirs]
         work(self._mine)
         for other in others:
             other.result()
-
-    def __enter__(self) -> "RowPool":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._threads.shutdown()

@@ -6,7 +6,6 @@ What a leaf is fitted to is kept as *steps*, runs of sizes with one value: few, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -14,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.postprocess.kernels import get_threads, is_kernel_thread, kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.processors import count_processors
 
@@ -82,10 +81,10 @@ class Leaves:
 
 def share_work(work: Callable[[int, Item], Result], items: Sequence[Item]) -> list[Result]:
     """``work(number, item)`` for each item, on all processors."""
-    if len(items) == 1:
-        return [work(0, items[0])]
-    with ThreadPoolExecutor(count_processors()) as pool:
-        return list(pool.map(work, range(len(items)), items))
+    processors = count_processors()
+    if len(items) == 1 or processors == 1 or is_kernel_thread():
+        return [work(number, item) for number, item in enumerate(items)]
+    return list(get_threads(processors).map(work, range(len(items)), items))
 
 
 def cut_nodes(tree: Tree, sizes: int) -> list[tuple[int, int]]:

@@ -45,12 +45,12 @@ def solve_system(
 ) -> tuple[Floats, int]:
     """d, to a residual of ``accuracy`` in the preconditioner's norm; and how many steps it took."""
     start, length = responses.span_start, responses.span_length
-    with RowPool(len(length)) as pool:
-        if len(length) == right.shape[1]:
-            return _Search(system, responses, pool).run(right, accuracy, most)
-        means = np.empty((len(right), len(length)))
-        pool.run(lambda some: _average(right, start, length, means, some.start, some.stop))
-        coarse, steps = _Search(system, responses, pool).run(means, accuracy, most)
+    pool = RowPool(len(length))
+    if len(length) == right.shape[1]:
+        return _Search(system, responses, pool).run(right, accuracy, most)
+    means = np.empty((len(right), len(length)))
+    pool.run(lambda some: _average(right, start, length, means, some.start, some.stop))
+    coarse, steps = _Search(system, responses, pool).run(means, accuracy, most)
     change = np.empty_like(right)
     _spread(coarse, right, means, start, length, system.ease, change)
     return change, steps
@@ -106,10 +106,10 @@ class _Search:
         return product
 
     def _precondition(self, right: Floats, solved: Floats) -> None:
-        with RowPool(len(right)) as pool:
-            pool.run(lambda some: transform(self.wavelets, right[some], self.coefficients[some]))
-            self._share(_precondition, self.below, self.inverse, self.coefficients, self.path)
-            pool.run(lambda some: transform_back(self.wavelets, self.coefficients[some], solved[some]))
+        pool = RowPool(len(right))
+        pool.run(lambda some: transform(self.wavelets, right[some], self.coefficients[some]))
+        self._share(_precondition, self.below, self.inverse, self.coefficients, self.path)
+        pool.run(lambda some: transform_back(self.wavelets, self.coefficients[some], solved[some]))
         self.grouped.add_solution(right, solved)
 
     def _dot(self, a: Floats, b: Floats) -> float:
@@ -237,8 +237,8 @@ def _turn(direction: Floats, better: Floats, share: float, start: int, stop: int
 def add_along_paths(parent: Ints, values: Floats) -> Floats:
     """Each node's values and those of all nodes above it, added up."""
     path = np.empty_like(values)
-    with RowPool(values.shape[1]) as pool:
-        pool.run(lambda some: _add_along_paths(parent, values, path, some.start, some.stop))
+    pool = RowPool(values.shape[1])
+    pool.run(lambda some: _add_along_paths(parent, values, path, some.start, some.stop))
     return path
 
 

@@ -21,8 +21,8 @@ LONG = 20
 def smooth_rows(noisy: Ints, high: int) -> Ints:
     """For each row, whole numbers within [0, ``high``]: the mean or median of each stretch of the fit."""
     smoothed = np.empty(noisy.shape, dtype=np.int64)
-    with RowPool(len(noisy)) as pool:
-        pool.run(lambda rows: _write_rows(smooth_steps(noisy[rows], high), smoothed[rows]))
+    pool = RowPool(len(noisy))
+    pool.run(lambda rows: _write_rows(smooth_steps(noisy[rows], high), smoothed[rows]))
     return smoothed
 
 

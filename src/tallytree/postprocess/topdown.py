@@ -30,8 +30,8 @@ def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int) 
     roots = np.empty(len(noisy.inner), dtype=np.int64)
     fill_evenly(noisy.inner[:, 0].copy(), total, 0, roots)
     counts.inner[:, 0] = roots
-    with RowPool(len(roots)) as pool:
-        pool.run(lambda sizes: _hand_down(layout.tree, noisy.some(sizes), sizes.start, counts.some(sizes)))
+    pool = RowPool(len(roots))
+    pool.run(lambda sizes: _hand_down(layout.tree, noisy.some(sizes), sizes.start, counts.some(sizes)))
     arrays = layout.scatter(counts)
     return Solution(
         counts=arrays,

@@ -24,25 +24,25 @@ def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int) -> tu
     counts = Cells(np.empty_like(noisy.inner), np.empty_like(noisy.leaf))
     costs = np.empty((len(noisy.inner), 4, len(tree.level)), dtype=np.int64)
     exchanges = np.zeros(len(noisy.inner), dtype=np.int64)
-    with RowPool(len(noisy.inner)) as pool:
-        lines, price = relax(tree, noisy, reals, total, pool)
-        counts.inner[:, 0] = _round_roots(lines.start[:, 0] + lines.slope[:, 0] * price, total)
+    pool = RowPool(len(noisy.inner))
+    lines, price = relax(tree, noisy, reals, total, pool)
+    counts.inner[:, 0] = _round_roots(lines.start[:, 0] + lines.slope[:, 0] * price, total)
 
-        def solve(sizes: slice) -> None:
-            _solve_trees(
-                tree,
-                noisy.some(sizes),
-                reals,
-                weights,
-                price,
-                lines.some(sizes),
-                sizes.start,
-                counts.some(sizes),
-                costs[sizes],
-                exchanges[sizes],
-            )
+    def solve(sizes: slice) -> None:
+        _solve_trees(
+            tree,
+            noisy.some(sizes),
+            reals,
+            weights,
+            price,
+            lines.some(sizes),
+            sizes.start,
+            counts.some(sizes),
+            costs[sizes],
+            exchanges[sizes],
+        )
 
-        pool.run(solve)
+    pool.run(solve)
     between = balance_sizes(tree, noisy, weights, counts, costs)
     return counts, int(exchanges.sum()) + between
 
