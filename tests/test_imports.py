@@ -90,10 +90,33 @@ def test_comparisons_are_out_of_reach_of_noise() -> None:
     assert not reachable("comparison.comparing") & (NOISE | {"measurement", "evaluation"})
 
 
-def test_importing_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, tallytree, tallytree.cli.main; "
-        "print([m for m in ('numba', 'opendp', 'pandas', 'scipy', 'sqlalchemy') if m in sys.modules])"
+HEAVY = {"cryptography", "duckdb", "ibis", "llvmlite", "numba", "numpy", "opendp", "ortools", "pandas"}
+HEAVY |= {"polars", "psycopg", "pyarrow", "pyscipopt", "pyspark", "scipy", "shapely", "sqlalchemy"}
+
+
+def load_in_new_process(code: str) -> set[str]:
+    """The packages that are loaded after the code."""
+    lines = [code, "import sys", "print(*{name.partition('.')[0] for name in sys.modules})"]
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_importing_loads_nothing_but_the_standard_library() -> None:
+    loaded = load_in_new_process("import tallytree")
+    assert "tallytree" in loaded
+    assert not loaded & (HEAVY | {"rich", "typer"})
+    assert "numpy" in load_in_new_process("import tallytree; tallytree.GroupCounts")  # the check would see it
+
+
+def test_asking_for_help_loads_nothing_heavy() -> None:
+    code = """
+from typer.testing import CliRunner
+from tallytree.cli.main import app
+from tallytree.cli.manuals import MANUALS
+for words in ("", "ledger", *MANUALS):
+    done = CliRunner().invoke(app, [*words.split(), "--help"])
+    assert done.exit_code == 0 and "Usage" in done.output, words
+"""
+    assert not load_in_new_process(code) & HEAVY

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from fractions import Fraction
-from importlib.metadata import version
 from typing import Any
 
 from tallytree import __version__
@@ -23,6 +22,7 @@ from tallytree.privacy.units import UnitName
 from tallytree.privacy.zcdp import parse_delta
 from tallytree.sizes import check_sizes
 from tallytree.statement import describe_protection, list_public_facts
+from tallytree.versions import find_versions
 
 FORMAT = "tallytree-release-1"
 PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opendp", "pyarrow", "sqlalchemy")
@@ -56,7 +56,7 @@ def write_manifest(
         "created": created,
         "software": {
             "tallytree": __version__,
-            **{name: version(name) for name in PACKAGES},
+            **find_versions(PACKAGES),
         },
         "privacy": state_privacy(
             plan, total=total, noise=noise, assumptions=assumptions, has_frame=has_frame, receipt=receipt

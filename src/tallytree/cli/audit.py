@@ -17,17 +17,22 @@ if TYPE_CHECKING:
 
 
 def audit(
-    mechanism: Annotated[str | None, typer.Argument(help="Its name.", metavar="MECHANISM")] = None,
+    mechanism: Annotated[
+        str | None, typer.Argument(help="Its name; or say --all.", metavar="MECHANISM")
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Audit all mechanisms, and a control.")] = False,
-    epsilon: Annotated[str, typer.Option(help="The epsilon to ask for.")] = "2",
+    epsilon: Annotated[str, typer.Option(help="The epsilon to ask for.", metavar="E")] = "2",
     runs: Annotated[
         int | None,
         typer.Option(
             help="Runs of each attack on each of two neighbours.",
+            metavar="N",
             show_default="20,000 of the measuring, 5,000 of the whole; 1,000 if its solver takes long",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="For other noise; the same seed finds the same.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="For other noise; the same seed finds the same.", metavar="N")
+    ] = 0,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
@@ -37,15 +42,11 @@ def audit(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that a mechanism keeps the epsilon that it states, on invented counts.
+    """Check that a mechanism keeps the epsilon that it states.
 
-    First, all neighbours on small hierarchies are tried, which gives the exact worst privacy loss there. Then
-    the whole mechanism is attacked as a black box: what many runs on two neighbours show epsilon to be, at
-    least. Neither may exceed what is stated, nor what was asked for; otherwise the exit code is 1.
-
-        tallytree audit cumulative-joint
-
-        tallytree audit cumulative-chain --option calibration=published
+    On invented counts: first, all neighbours on small hierarchies are tried, which gives the exact worst
+    privacy loss there. Then the whole mechanism is attacked as a black box: what many runs on two neighbours
+    show epsilon to be, at least. Neither may exceed what is stated, nor what was asked for.
     """
     if every == (mechanism is not None):
         raise InputError("Name one mechanism to audit, or say --all.")

@@ -1,19 +1,22 @@
 """What people see: tables on standard output, progress on standard error."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tallytree.level_arrays import get_total
 from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
-from tallytree.releases import Release
-from tallytree.verification import Verification
+
+if TYPE_CHECKING:
+    from tallytree.releases import Release
+    from tallytree.verification import Verification
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -95,6 +98,8 @@ def print_checks(verification: Verification) -> None:
 
 def print_release(release: Release) -> None:
     """What was protected and how, and what was released."""
+    from tallytree.level_arrays import get_total
+
     plan = release.measurements.plan
     print_text(release.manifest["privacy"]["statement"])
     print_table(

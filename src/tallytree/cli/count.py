@@ -50,20 +50,20 @@ def count(
     spill_folder: SpillFolder = None,
     threads: Threads = None,
     out: Annotated[
-        str | None, typer.Option(help="The file to write, .parquet or .csv.", metavar="FILE")
+        str | None,
+        typer.Option(
+            help="The file to write: .parquet, or .csv with the word sensitive in its name.", metavar="FILE"
+        ),
     ] = None,
     spec: Spec = None,
     as_json: Json = False,
 ) -> None:
-    """Count the groups of people by region and size, without noise. What comes out is sensitive.
+    """Count groups of people, without noise: the result is sensitive.
 
-    SOURCE has a row for each record of a person:
-
-        tallytree count people.parquet --group household --region state --region county \\
-            --sizes 1:20 --out counts.parquet
-
-    This is the first half of 'tallytree release', for when counting and releasing are done in different
-    places. The file is for its owner alone to read, and remembers which bounds were enforced.
+    SOURCE has a row for each record of a person: files (CSV, Parquet) or a table of a PostgreSQL database,
+    which does the counting itself. This is the first half of 'tallytree release', for when counting and
+    releasing are done in different places. The file is for its owner alone to read, and remembers which
+    bounds were enforced.
     """
     given = locals()
     from tallytree.count_files import WARNING, check_count_file, write_counts

@@ -27,10 +27,14 @@ def demo(
     out: Annotated[
         Path, typer.Option(help="The folder to write; an earlier demo there is replaced.", metavar="DIR")
     ] = Path("tallytree-demo"),
-    epsilon: Annotated[str, typer.Option(help="The privacy budget.")] = "1",
+    epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E")] = "1",
     as_json: Json = False,
 ) -> None:
-    """Release an invented nation: 51 states, 3,143 counties, 117 million households, 1,000 sizes."""
+    """Release an invented nation, and show how far off the counts are.
+
+    51 states, 3,143 counties, 117 million households by 1 to 1,000 people. It needs no data, and takes some
+    seconds. The errors may be shown because nobody needed protection; a real release has none to show.
+    """
     from tallytree.evaluation import evaluate
     from tallytree.folders import new_folder
     from tallytree.nation import generate_nation

@@ -18,15 +18,22 @@ def evaluate(
             metavar="TABLE",
         ),
     ],
-    size: Annotated[str, typer.Option(help="The column of group sizes.")] = "size",
-    groups: Annotated[str, typer.Option(help="The column of numbers of groups.")] = "groups",
+    size: Annotated[str, typer.Option(help="The table's column of group sizes.", metavar="COLUMN")] = "size",
+    groups: Annotated[
+        str, typer.Option(help="The table's column of numbers of groups.", metavar="COLUMN")
+    ] = "groups",
     data_is_not_sensitive: Annotated[
         bool,
         typer.Option("--data-is-not-sensitive", help="Say that the true counts may be revealed."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare a release with the true counts: research only, because the result is not private."""
+    """Compare a release with the truth: for data that may be revealed.
+
+    For each level: L1, the sum of absolute differences over its regions and sizes; EMD, how far groups were
+    moved along the sizes, a mean over its regions; and the violations of what must add up. Errors against the
+    truth are not private, so this is for research on public data.
+    """
     if not data_is_not_sensitive:
         raise InputError(
             "Errors against the truth are not private. If these data are not sensitive, say so with "

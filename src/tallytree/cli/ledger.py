@@ -7,11 +7,22 @@ from typing import Annotated, Any
 
 import typer
 
+from tallytree.cli.commands import Group, add_command, join_lines
 from tallytree.cli.console import Json, print_checks, print_json, print_table, print_text
+
+DESCRIPTION = """\
+Keep what was spent on each dataset, so that it stays in bounds.
+
+A ledger is a record that is only added to, and that shows tampering: a file, or a PostgreSQL database that
+several people share. A release made with --ledger is charged before its noise is drawn, and refused if the
+budget does not allow it.
+"""
 
 app = typer.Typer(
     name="ledger",
-    help="What was spent on each dataset: a record that is only added to, and that shows tampering.",
+    cls=Group,
+    help=join_lines(DESCRIPTION),
+    epilog="Begin with 'tallytree ledger create --help'.",
     no_args_is_help=True,
 )
 
@@ -20,15 +31,17 @@ Place = Annotated[
 ]
 
 
-@app.command()
 def create(
     place: Place,
     dataset: Annotated[str, typer.Option(help="The dataset's name.", metavar="NAME")],
     epsilon: Annotated[
-        str | None, typer.Option(help="Its total budget, which can never be changed.", metavar="E")
+        str | None, typer.Option(help="Its total budget, such as 3, which can never be changed.", metavar="E")
     ] = None,
     delta: Annotated[
-        str | None, typer.Option(help="For releases with Gaussian noise: the budget's delta.", metavar="D")
+        str | None,
+        typer.Option(
+            help="For releases with Gaussian noise: the budget's delta, such as 1e-10.", metavar="D"
+        ),
     ] = None,
     rho: Annotated[
         str | None, typer.Option(help="The total budget as a rho, in place of epsilon.", metavar="R")
@@ -36,8 +49,6 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Give a dataset its total budget, in a new ledger or in one that there is.
-
-        tallytree ledger create ledger.db --dataset census --epsilon 3
 
     Releases made with --ledger are charged to it, and refused when it is used up. With --delta the budget is
     kept as a rho of zero-concentrated differential privacy, which releases with Gaussian noise need; others
@@ -54,9 +65,11 @@ def create(
     print_text(f"Dataset {balance.dataset} has the budget {balance.unit} = {show_exact(balance.total)}.")
 
 
-@app.command()
 def show(place: Place, as_json: Json = False) -> None:
-    """Show what was spent on each dataset, what is left, and every entry."""
+    """Show what was spent on each dataset, what is left, and every entry.
+
+    Amounts are exact: fractions of epsilon or rho, never rounded.
+    """
     from dataclasses import asdict
 
     from tallytree.ledger.ledger import Ledger
@@ -97,7 +110,6 @@ def show(place: Place, as_json: Json = False) -> None:
     )
 
 
-@app.command()
 def verify(
     place: Place,
     release: Annotated[
@@ -110,9 +122,10 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that no entry was changed or is missing, that the sums are right, and that releases were paid.
+    """Check that no entry was changed or is missing, and that releases were paid.
 
-    The exit code is 1 if not, and the first entry that is wrong is named.
+    The hashes that tie the entries together are computed again, and so are the sums. The first entry that is
+    wrong is named.
     """
     from tallytree.ledger.ledger import Ledger
     from tallytree.releases import load
@@ -126,3 +139,7 @@ def verify(
         print_text("All checks passed." if verification else "The ledger is not what was written.")
     if not verification:
         raise typer.Exit(1)
+
+
+for command in (create, show, verify):
+    add_command(app, command)

@@ -11,6 +11,7 @@ import typer
 
 from tallytree import __version__
 from tallytree.cli.audit import audit
+from tallytree.cli.commands import Group, add_command, join_lines
 from tallytree.cli.compare import compare
 from tallytree.cli.count import count
 from tallytree.cli.demo import demo
@@ -31,19 +32,40 @@ FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 14
 
 STOPPED = "Interrupted; nothing half-written was left behind."
 
+DESCRIPTION = """\
+Release how many groups of each size there are in each region, under differential privacy.
+
+Households by people, firms by employees, taxis by pickups: the counts that come out are private, whole, not
+negative, and add up across the hierarchy and to the public total. Begin with 'tallytree demo'.
+"""
+EPILOG = """\
+Each command has examples: 'tallytree release --help'. Those that a program would call have --json.
+
+'tallytree --install-completion' completes commands and options with Tab, in bash, zsh, fish and PowerShell.
+
+Exit codes: 0 done, 1 a check failed, 2 bad input or usage, 70 a bug, 130 or 143 interrupted.
+TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
+"""
+MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
+PANELS = {
+    MAKING: (demo, plan, count, release),
+    LOOKING: (verify, report, intervals, unbiased, compare, evaluate),
+    STUDYING: (mechanisms, audit, reproduce),
+}
+
 app = typer.Typer(
     name="tallytree",
+    cls=Group,
+    help=join_lines(DESCRIPTION),
+    epilog=join_lines(EPILOG),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 a check failed, 2 bad input or usage.",
 )
-for command in (
-    demo, plan, count, release, verify, report, intervals, unbiased, compare, evaluate, mechanisms, audit,
-    reproduce,
-):  # fmt: skip
-    app.command()(command)
-app.add_typer(ledger)
+for panel, commands in PANELS.items():
+    for command in commands:
+        add_command(app, command, panel=panel)
+app.add_typer(ledger, rich_help_panel=MAKING)
 
 
 def _show_version(wanted: bool) -> None:
@@ -58,11 +80,7 @@ def options(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """How many groups of each size there are in each region, under differential privacy.
-
-    Households by people, firms by employees, taxis by pickups: the counts that come out are private,
-    whole, not negative, and add up across the hierarchy and to the public total.
-    """
+    """What can be said before a command."""
 
 
 def main() -> NoReturn:

@@ -4,7 +4,11 @@ from tallytree.cli.console import Json, print_json, print_text
 
 
 def mechanisms(as_json: Json = False) -> None:
-    """List the mechanisms: what each measures, promises and costs."""
+    """List the mechanisms: what each measures, promises and costs.
+
+    Any that is consistent can make a release, with --mechanism; the first is the default. Those for small
+    problems, by general solvers, are for comparison and need the extra solvers.
+    """
     from tallytree.mechanisms.registry import DEFAULT, MECHANISMS
 
     facts = [

@@ -12,14 +12,25 @@ Source = Annotated[
 ]
 Regions = Annotated[
     list[str] | None,
-    typer.Option("--region", help="A region column, from the top down; repeat for each level."),
+    typer.Option(
+        "--region", help="A region column, from the top down; repeat for each level.", metavar="COLUMN"
+    ),
 ]
 SizeRange = Annotated[
-    str | None, typer.Option("--sizes", help="The public range of sizes.", metavar="LOW:HIGH")
+    str | None,
+    typer.Option(
+        "--sizes",
+        help="The public range of sizes, inclusive; a larger group counts at HIGH.",
+        metavar="LOW:HIGH",
+    ),
 ]
-Root = Annotated[str | None, typer.Option("--root", help="The name of the root region.", show_default="all")]
+Root = Annotated[
+    str | None,
+    typer.Option("--root", help="The name of the root region.", metavar="NAME", show_default="all"),
+]
 RootLevel = Annotated[
-    str | None, typer.Option("--root-level", help="The name of the root's level.", show_default="root")
+    str | None,
+    typer.Option("--root-level", help="The name of the root's level.", metavar="NAME", show_default="root"),
 ]
 Spec = Annotated[
     Path | None,
@@ -34,18 +45,26 @@ Group = Annotated[
     typer.Option(
         "--group",
         help="The column that tells groups apart; repeat if it takes several.",
+        metavar="COLUMN",
         rich_help_panel=PEOPLE,
     ),
 ]
 Person = Annotated[
     str | None,
-    typer.Option("--person", help="The column that says whose a record is.", rich_help_panel=PEOPLE),
+    typer.Option(
+        "--person",
+        help="The column that says whose a record is.",
+        metavar="COLUMN",
+        show_default="each is somebody else's",
+        rich_help_panel=PEOPLE,
+    ),
 ]
 Quantity = Annotated[
     str | None,
     typer.Option(
         "--quantity",
         help="The column of quantities, which add up to sizes.",
+        metavar="COLUMN",
         show_default="each record counts 1",
         rich_help_panel=PEOPLE,
     ),
@@ -53,13 +72,21 @@ Quantity = Annotated[
 MaxRecords = Annotated[
     int | None,
     typer.Option(
-        "--max-records", help="Records of a person that count.", show_default="1", rich_help_panel=PEOPLE
+        "--max-records",
+        help="Records of a person that count.",
+        metavar="N",
+        show_default="1",
+        rich_help_panel=PEOPLE,
     ),
 ]
 MaxQuantity = Annotated[
     int | None,
     typer.Option(
-        "--max-quantity", help="The largest quantity of a record.", show_default="1", rich_help_panel=PEOPLE
+        "--max-quantity",
+        help="The largest quantity of a record; what is above it is cut.",
+        metavar="N",
+        show_default="1",
+        rich_help_panel=PEOPLE,
     ),
 ]
 Frame = Annotated[
@@ -80,12 +107,17 @@ RegionTable = Annotated[
     ),
 ]
 DatabaseTable = Annotated[
-    str | None, typer.Option("--table", help="The table of a database.", rich_help_panel=ENGINES)
+    str | None,
+    typer.Option("--table", help="The table of a database.", metavar="NAME", rich_help_panel=ENGINES),
 ]
 EngineName = Annotated[
     str | None,
     typer.Option(
-        "--engine", help="duckdb or spark, for files.", show_default="duckdb", rich_help_panel=ENGINES
+        "--engine",
+        help="duckdb or spark, for files.",
+        metavar="NAME",
+        show_default="duckdb",
+        rich_help_panel=ENGINES,
     ),
 ]
 Master = Annotated[
@@ -102,11 +134,19 @@ MemoryLimit = Annotated[
 ]
 SpillFolder = Annotated[
     str | None,
-    typer.Option("--spill-folder", help="Where to spill.", metavar="DIR", rich_help_panel=ENGINES),
+    typer.Option(
+        "--spill-folder",
+        help="Where to spill.",
+        metavar="DIR",
+        show_default="a temporary folder",
+        rich_help_panel=ENGINES,
+    ),
 ]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", help="Threads to use.", show_default="all", rich_help_panel=ENGINES),
+    typer.Option(
+        "--threads", help="Threads to use.", metavar="N", show_default="all", rich_help_panel=ENGINES
+    ),
 ]
 
 

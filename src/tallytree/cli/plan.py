@@ -20,31 +20,42 @@ def plan(
     stand_in: Annotated[
         str, typer.Argument(help="Public data: a release folder, or a table.", metavar="STAND_IN")
     ],
-    epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.")],
+    epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E")],
     delta: Annotated[
-        str | None, typer.Option(help="Plan for Gaussian noise, at this delta: such as 1e-10.")
+        str | None, typer.Option(help="Plan for Gaussian noise, at this delta: such as 1e-10.", metavar="D")
     ] = None,
     region: Annotated[
         list[str] | None,
-        typer.Option("--region", help="A region column, from the top down; repeat for each level."),
+        typer.Option(
+            "--region", help="A region column, from the top down; repeat for each level.", metavar="COLUMN"
+        ),
     ] = None,
     sizes: Annotated[str | None, typer.Option(help="The public range of sizes.", metavar="LOW:HIGH")] = None,
-    size: Annotated[str, typer.Option(help="The column of group sizes.")] = "size",
-    groups: Annotated[str, typer.Option(help="The column of numbers of groups.")] = "groups",
+    size: Annotated[str, typer.Option(help="The column of group sizes.", metavar="COLUMN")] = "size",
+    groups: Annotated[
+        str, typer.Option(help="The column of numbers of groups.", metavar="COLUMN")
+    ] = "groups",
     totals: Annotated[
         bool,
         typer.Option("--totals", help="The table has no sizes, only each region's public number of groups."),
     ] = False,
-    goal: Annotated[str, typer.Option(help="l1, emd, relative, or a limit such as 'county<=50000'.")] = "l1",
+    goal: Annotated[
+        str,
+        typer.Option(
+            help="What to make small: l1 (groups), emd (groups x sizes), relative (shares); or a limit on a "
+            "level's l1, such as 'county<=50000'.",
+            metavar="GOAL",
+        ),
+    ] = "l1",
     mechanism: Annotated[
-        str | None, typer.Option(help="Plan for this one.", show_default="the best is found")
+        str | None, typer.Option(help="Plan for this one.", metavar="NAME", show_default="the best is found")
     ] = None,
     public_totals: Annotated[
         str | None,
         typer.Option(help="The release keeps public numbers of groups down to this level.", metavar="LEVEL"),
     ] = None,
-    root: Annotated[str, typer.Option(help="The name of the root region.")] = "all",
-    root_level: Annotated[str, typer.Option(help="The name of the root's level.")] = "root",
+    root: Annotated[str, typer.Option(help="The name of the root region.", metavar="NAME")] = "all",
+    root_level: Annotated[str, typer.Option(help="The name of the root's level.", metavar="NAME")] = "root",
     data: Annotated[
         str,
         typer.Option(
@@ -60,13 +71,11 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Choose a mechanism and how to split epsilon over the levels, and see what accuracy to expect.
+    """Choose a mechanism and a split of the budget, on public data.
 
     STAND_IN is public data like the sensitive ones: an earlier release, an earlier census, or, with --totals,
-    just how many groups each region has. The sensitive data are never looked at, so planning costs no
-    budget and may be repeated:
-
-        tallytree plan census.csv --region state --region county --sizes 1:20 --epsilon 1 --out release.toml
+    just how many groups each region has. It says what accuracy to expect at each level, and how that changes
+    with epsilon. The sensitive data are never looked at, so planning costs no budget and may be repeated.
     """
     from tallytree.planning.advice import advise
     from tallytree.planning.goals import parse_goal

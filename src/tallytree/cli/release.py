@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tallytree.releases import Release
     from tallytree.specs import ReleaseSpec
 
+PRIVACY = "Privacy and accuracy"
 COUNTS = "A table of counts, in place of people"
 LEDGER = "What was spent before"
 
@@ -59,29 +60,60 @@ def release(
     group: Group = None,
     region: Regions = None,
     sizes: SizeRange = None,
-    epsilon: Annotated[str | None, typer.Option(help="The privacy budget, such as 1 or 0.1.")] = None,
-    mechanism: Annotated[str | None, typer.Option(help="See 'tallytree mechanisms'.")] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E", rich_help_panel=PRIVACY),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="How: see 'tallytree mechanisms'.",
+            metavar="NAME",
+            show_default="cumulative-joint",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Weights of the levels in the budget; even if left out.", metavar="LEVEL=W,..."),
+        typer.Option(
+            help="How the levels share the budget: positive weights.",
+            metavar="LEVEL=W,...",
+            show_default="evenly",
+            rich_help_panel=PRIVACY,
+        ),
     ] = None,
     public_totals: Annotated[
         str | None,
         typer.Option(
-            help="Keep the public numbers of groups of regions down to this level.", metavar="LEVEL"
+            help="Keep the public numbers of groups of regions down to this level.",
+            metavar="LEVEL",
+            rich_help_panel=PRIVACY,
         ),
     ] = None,
     delta: Annotated[
         str | None,
-        typer.Option(help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10."),
+        typer.Option(
+            help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10. Needs "
+            "the extra opendp.",
+            metavar="D",
+            rich_help_panel=PRIVACY,
+        ),
     ] = None,
     rho: Annotated[
-        str | None, typer.Option(help="The budget of Gaussian noise as a rho, in place of epsilon.")
+        str | None,
+        typer.Option(
+            help="The budget of Gaussian noise as a rho, in place of epsilon.",
+            metavar="R",
+            rich_help_panel=PRIVACY,
+        ),
     ] = None,
     noise: Annotated[
         str | None,
         typer.Option(
-            help="The exact sampler: digits or opendp; gaussian with --delta.", show_default="digits"
+            help="The exact sampler: digits or opendp; gaussian with --delta.",
+            metavar="NAME",
+            show_default="digits",
+            rich_help_panel=PRIVACY,
         ),
     ] = None,
     root: Root = None,
@@ -100,11 +132,18 @@ def release(
     threads: Threads = None,
     size: Annotated[
         str | None,
-        typer.Option(help="The column of group sizes.", show_default="size", rich_help_panel=COUNTS),
+        typer.Option(
+            help="The column of group sizes.", metavar="COLUMN", show_default="size", rich_help_panel=COUNTS
+        ),
     ] = None,
     groups: Annotated[
         str | None,
-        typer.Option(help="The column of numbers of groups.", show_default="groups", rich_help_panel=COUNTS),
+        typer.Option(
+            help="The column of numbers of groups.",
+            metavar="COLUMN",
+            show_default="groups",
+            rich_help_panel=COUNTS,
+        ),
     ] = None,
     ledger: Annotated[
         str | None,
@@ -129,22 +168,21 @@ def release(
             show_default="50",
         ),
     ] = None,
-    out: Annotated[str | None, typer.Option(help="The folder to write.", metavar="DIR")] = None,
+    out: Annotated[
+        str | None, typer.Option(help="The folder to write, which must be new.", metavar="DIR")
+    ] = None,
     spec: Spec = None,
     as_json: Json = False,
 ) -> None:
-    """Release how many groups of each size there are, under differential privacy.
+    """Release counts of groups by size, under differential privacy.
 
-    SOURCE has a row for each record of a person:
-
-        tallytree release people.parquet --group household --region state --region county \\
-            --sizes 1:20 --epsilon 1 --out release
-
-    Without --group it is a table of counts: a row for each leaf region and size, with the number of groups.
+    With --group, SOURCE has a row for each record of a person. Without it, SOURCE is a table of counts: a row
+    for each leaf region and size, with the number of groups.
 
     The folder holds the counts with intervals, the noisy measurements, a manifest that says what is promised,
-    and a report to read and explore.
-    With --ledger, the loss is charged to a dataset's budget before any noise is drawn.
+    and a report to read and explore; it appears complete or not at all. With --ledger, the loss is charged to
+    a dataset's budget before any noise is drawn. Without one nothing remembers that epsilons of several
+    releases add up.
     """
     given = locals()
     from tallytree.ledger.receipts import read_receipt

@@ -34,11 +34,10 @@ def report(
     open_it: Annotated[bool, typer.Option("--open", help="Open the report in the browser.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write report.html into a release folder: one page to read, explore and send, which needs no network.
+    """Write the report of a release: one page, which opens offline.
 
-        tallytree report release --open
-
-    The exit code is 1 if a check of the release failed: the report then says so at its top.
+    report.html in the release folder says what is promised, what was checked and how exact each level is, and
+    lets its reader explore all regions. If a check of the release failed, it says so at its top.
     """
     from tallytree.errors import ReportError
     from tallytree.releases import load

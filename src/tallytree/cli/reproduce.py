@@ -26,7 +26,7 @@ def reproduce(
         str,
         typer.Argument(
             help="scalability, runtime, accuracy, table or all. All but the first are about the same runs.",
-            metavar="[PART]",
+            metavar="PART",
         ),
     ] = "all",
     data: Annotated[
@@ -40,7 +40,9 @@ def reproduce(
     ] = None,
     instances: Annotated[
         int | None,
-        typer.Option(help="Runs of each mechanism at each epsilon.", show_default="30; 3 with --quick"),
+        typer.Option(
+            help="Runs of each mechanism at each epsilon.", metavar="N", show_default="30; 3 with --quick"
+        ),
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A look in minutes: few runs, short time limits.")
@@ -62,14 +64,11 @@ def reproduce(
     ] = Path("tallytree-reproduction"),
     as_json: Json = False,
 ) -> None:
-    """Run the paper's experiments again, and compare: which of its findings hold, which do not, and why.
+    """Run the paper's experiments again, on public or invented data.
 
-    Writes page.html with the paper's figures and its table, the paper's own numbers beside ours, and the true
-    epsilon of each mechanism. It compares with the truth, so it is for public data only.
-
-        tallytree reproduce all --quick
-
-        tallytree reproduce table --data FOLDER
+    Writes page.html: which of the paper's findings hold, which do not, and why; its figures and its table,
+    its own numbers beside ours, and the true epsilon of each mechanism. It compares with the truth, so it is for
+    public data only.
     """
     from tallytree.reproduction.reproductions import choose_settings
     from tallytree.reproduction.reproductions import reproduce as run

@@ -16,10 +16,7 @@ def verify(
     """Check a release folder, from what is in it alone.
 
     Everything adds up; the noise fits the budget; what is promised follows from the plan; the charge to a
-    ledger covers it; the post-processing gives the same counts again; and no file was changed. The exit code
-    is 1 if anything is not as it should be.
-
-        tallytree verify release
+    ledger covers it; the post-processing gives the same counts again; and no file was changed.
     """
     from tallytree.releases import load
 

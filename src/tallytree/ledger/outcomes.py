@@ -8,9 +8,10 @@ an interruption as well, and Python shows notes by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from tallytree.ledger.balances import show_amount
-from tallytree.ledger.receipts import Receipt
+if TYPE_CHECKING:
+    from tallytree.ledger.receipts import Receipt
 
 
 class Outcome(str):
@@ -33,6 +34,8 @@ class Attempt:
 
     def describe(self) -> Outcome:
         """What was spent, and for what."""
+        from tallytree.ledger.balances import show_amount  # not sooner: every command has this module
+
         amount = f"{self.receipt.unit.capitalize()} {show_amount(self.receipt.charged)}"
         entry = self.receipt.entry
         if not self.is_certain:

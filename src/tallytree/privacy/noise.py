@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import PrivacyError
+from tallytree.privacy.opendp_library import load_opendp
 from tallytree.privacy.units import Distribution
 from tallytree.processors import count_processors
 
@@ -88,9 +89,7 @@ class OpenDPNoise(ExactNoise):
 
     def prepare(self, scale: Fraction) -> Fill:
         """OpenDP's sampler, which releases the interpreter lock."""
-        import opendp.prelude as dp
-
-        dp.enable_features("contrib")
+        dp = load_opendp()
         space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
         return _fill_with(dp.m.make_laplace(*space, scale=round_scale_up(scale)))
 
@@ -107,9 +106,7 @@ class GaussianNoise(ExactNoise):
 
     def prepare(self, scale: Fraction) -> Fill:
         """OpenDP's sampler, which releases the interpreter lock."""
-        import opendp.prelude as dp
-
-        dp.enable_features("contrib")
+        dp = load_opendp()
         space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.f64)
         return _fill_with(dp.m.make_gaussian(*space, scale=round_scale_up(scale)))
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from tallytree.errors import PrivacyError
 from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.privacy.opendp_library import load_opendp
 
 EPSILON_DIGITS = 7
 """Significant digits of a converted epsilon, rounded up."""
@@ -115,9 +116,7 @@ def _profile(rho: Fraction) -> Profile:
 
 @cache
 def _convert_gaussian() -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     space = dp.atom_domain(T=dp.i64), dp.absolute_distance(T=dp.f64)
     return dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale=1.0))
 

@@ -3,10 +3,10 @@
 import os
 import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tallytree.processors import count_processors
+from tallytree.versions import find_versions
 
 PACKAGES = ("tallytree", "numpy", "numba", "scipy", "piqp")
 
@@ -21,7 +21,7 @@ def describe_machine(more: Sequence[str] = ()) -> dict[str, str]:
         "System": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "Packages": ", ".join(
-            f"{name} {found}" for name in (*PACKAGES, *more) if (found := _find_version(name))
+            f"{name} {version}" for name, version in find_versions([*PACKAGES, *more]).items()
         ),
     }
 
@@ -49,10 +49,3 @@ def _describe_memory() -> str:
         return f"{os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GB"
     except (AttributeError, ValueError, OSError):  # not every system has it
         return "unknown"
-
-
-def _find_version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:  # a solver that is optional
-        return None

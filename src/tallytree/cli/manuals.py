@@ -1,0 +1,189 @@
+"""What --help says of each command below its options: examples, exit codes, where to read on.
+
+Every example is run by the tests, as it is written. Lines are at most 76 characters, so that a terminal of 80
+columns breaks none of them.
+"""
+
+from dataclasses import dataclass
+
+CHECKED = "0 all checks passed, 1 a check failed, 2 bad input or usage"
+DONE = "0 done, 2 bad input or usage"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manual:
+    """The end of a command's help."""
+
+    examples: tuple[tuple[str, str], ...]
+    """What is wanted, and the command line for it."""
+    exit_codes: str = DONE
+    see_also: tuple[str, ...]
+
+    def write(self) -> str:
+        """As it is shown, line by line."""
+        examples = [f"  {what}\n{_indent(line)}" for what, line in self.examples]
+        return "\n\n".join(
+            [
+                "Examples",
+                *examples,
+                f"Exit codes: {self.exit_codes}.",
+                f"See also: {', '.join(self.see_also)}.",
+            ]
+        )
+
+
+def _indent(lines: str) -> str:
+    return "\n".join(f"    {line}" for line in lines.splitlines())
+
+
+MANUALS = {
+    "demo": Manual(
+        examples=(
+            ("The nation at epsilon 1, into tallytree-demo.", "tallytree demo"),
+            ("Ten times as private, elsewhere.", "tallytree demo --epsilon 0.1 --out private"),
+        ),
+        see_also=("tallytree report", "tallytree verify"),
+    ),
+    "plan": Manual(
+        examples=(
+            (
+                "The split with the least total error, on an earlier table.",
+                "tallytree plan earlier.csv --region state --region county \\\n"
+                "    --sizes 1:20 --epsilon 1 --out release.toml",
+            ),
+            (
+                "From public totals alone: at most 500 groups wrong over all counties.",
+                "tallytree plan totals.csv --totals --groups households \\\n"
+                "    --region state --region county --sizes 1:20 --epsilon 1 \\\n"
+                "    --goal 'county<=500' --plot plan.svg",
+            ),
+        ),
+        see_also=("tallytree release --spec", "tallytree mechanisms"),
+    ),
+    "count": Manual(
+        examples=(
+            (
+                "Households by people, per county.",
+                "tallytree count people.parquet --group household \\\n"
+                "    --region state --region county --sizes 1:20 --out counts.parquet",
+            ),
+            (
+                "A frame lists the households, so that empty ones count as size 0.",
+                "tallytree count people.parquet --group household --person person \\\n"
+                "    --region state --region county --frame households.csv \\\n"
+                "    --sizes 0:20 --out sensitive-counts.csv",
+            ),
+        ),
+        see_also=("tallytree release", "docs/your-data.md"),
+    ),
+    "release": Manual(
+        examples=(
+            (
+                "From records of people; whoever has two records counts once.",
+                "tallytree release people.parquet --group household --person person \\\n"
+                "    --region state --region county --sizes 1:20 \\\n"
+                "    --epsilon 1 --out release",
+            ),
+            (
+                "From a table state,county,size,groups; most of the budget to counties.",
+                "tallytree release counts.csv --region state --region county \\\n"
+                "    --root-level nation --budget nation=1,state=2,county=7 \\\n"
+                "    --sizes 1:20 --epsilon 0.5 --out release",
+            ),
+            (
+                "As a plan says, charged to a ledger.",
+                "tallytree release --spec release.toml --ledger ledger.db",
+            ),
+        ),
+        exit_codes="0 done, 1 the result failed its checks and is withheld, 2 bad input or usage",
+        see_also=("tallytree plan", "tallytree ledger", "tallytree mechanisms", "docs/your-data.md"),
+    ),
+    "verify": Manual(
+        examples=(
+            ("Everything, the post-processing included.", "tallytree verify release"),
+            ("For a script: no repeated post-processing, JSON.", "tallytree verify release --quick --json"),
+        ),
+        exit_codes=CHECKED,
+        see_also=("tallytree report", "tallytree ledger verify"),
+    ),
+    "report": Manual(
+        examples=(
+            ("Write the report and look at it.", "tallytree report release --open"),
+            (
+                "With a map of counties, found by the names in two properties.",
+                "tallytree report release --shapes counties.geojson \\\n    --shape-key STATE,COUNTY",
+            ),
+        ),
+        exit_codes=f"{CHECKED}; the report is written in any case but the last",
+        see_also=("tallytree verify", "docs/report.md"),
+    ),
+    "evaluate": Manual(
+        examples=(
+            (
+                "Errors at each level.",
+                "tallytree evaluate release --truth counts.csv --data-is-not-sensitive",
+            ),
+            (
+                "For a script.",
+                "tallytree evaluate release --truth counts.csv \\\n    --data-is-not-sensitive --json",
+            ),
+        ),
+        see_also=("tallytree plan", "tallytree reproduce"),
+    ),
+    "mechanisms": Manual(
+        examples=(
+            ("All of them.", "tallytree mechanisms"),
+            ("For a script.", "tallytree mechanisms --json"),
+        ),
+        see_also=("tallytree plan", "tallytree audit"),
+    ),
+    "audit": Manual(
+        examples=(
+            ("The default mechanism.", "tallytree audit cumulative-joint"),
+            (
+                "The paper's chain as published, which does not hold what it claims.",
+                "tallytree audit cumulative-chain --option calibration=published",
+            ),
+        ),
+        exit_codes="0 what is stated holds, 1 it does not, 2 bad input or usage",
+        see_also=("tallytree mechanisms", "docs/audit.md"),
+    ),
+    "reproduce": Manual(
+        examples=(
+            ("A look in minutes, on invented data.", "tallytree reproduce scalability --quick"),
+            (
+                "The paper's table on public data, three runs of each mechanism.",
+                "tallytree reproduce table --data public-tables --instances 3 \\\n    --timeout 60",
+            ),
+        ),
+        see_also=("tallytree audit", "docs/reproduction.md"),
+    ),
+    "ledger create": Manual(
+        examples=(
+            ("At most epsilon 3 in all.", "tallytree ledger create ledger.db --dataset census --epsilon 3"),
+            (
+                "For releases with Gaussian noise too, which need the extra opendp.",
+                "tallytree ledger create ledger.db --dataset taxis \\\n    --epsilon 3 --delta 1e-10",
+            ),
+        ),
+        see_also=("tallytree release --ledger", "docs/ledger.md"),
+    ),
+    "ledger show": Manual(
+        examples=(
+            ("Budgets and entries.", "tallytree ledger show ledger.db"),
+            ("For a script.", "tallytree ledger show ledger.db --json"),
+        ),
+        see_also=("tallytree ledger verify", "docs/ledger.md"),
+    ),
+    "ledger verify": Manual(
+        examples=(
+            ("The entries by themselves.", "tallytree ledger verify ledger.db"),
+            (
+                "And that a release was paid for.",
+                "tallytree ledger verify ledger.db --release release",
+            ),
+        ),
+        exit_codes=CHECKED,
+        see_also=("tallytree verify", "docs/ledger.md"),
+    ),
+}
