@@ -4,6 +4,7 @@ BIN := .venv/bin
 
 .PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
   notebook docs clean
+  notebook startup picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -80,6 +81,19 @@ audit: .venv/installed-dev
 ## Run the example notebook, and write what it shows into it.
 notebook: .venv/installed-dev
 	$(BIN)/python -m tests.notebook_support
+
+## Measure how long importing the package and `tallytree --help` take; writes benchmarks/STARTUP.md.
+startup: .venv/installed-dev
+	$(BIN)/python -m benchmarks.startup
+
+## Draw the README's picture anew, from a release of the invented nation.
+picture: .venv/installed-dev
+	$(BIN)/python scripts/picture.py
+
+## Build wheel and source distribution into dist/, install them in clean environments of every Python on the
+## path (or PYTHONS="..."), and try them there.
+package: .venv/installed-dev
+	$(BIN)/python scripts/package.py $(PYTHONS)
 
 clean:
 	rm -rf .venv dist site tallytree-demo tallytree-reproduction

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from benchmarks import planning
+from benchmarks import planning, startup
 from benchmarks.fits import compare_rows
 from benchmarks.instances import make_instance, measure_counts
 from benchmarks.joint_goals import judge_joint
@@ -212,3 +212,15 @@ def test_the_planning_page_judges_its_goals() -> None:
     page = planning.write_page(truth, ["1"], 2)
     assert "## Epsilon 1: nation" in page
     assert page.count("| yes |") + page.count("| **no** |") == 2
+
+
+def test_the_page_on_startup_holds_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "measure", lambda turns: dict.fromkeys(startup.CASES, 0.25 * turns))
+    page = startup.write_page(3)
+    assert "| `import tallytree` within 0.5 s | 0.7500 s | **no** |" in page
+    assert "| `tallytree --help` within 1 s | 0.7500 s | yes |" in page
+    assert page.count("| 0.7500 | 1.0 |") == len(startup.CASES)
+
+
+def test_every_start_that_is_measured_works() -> None:
+    assert startup.measure(1).keys() == startup.CASES.keys()

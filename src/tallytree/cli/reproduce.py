@@ -67,8 +67,8 @@ def reproduce(
     """Run the paper's experiments again, on public or invented data.
 
     Writes page.html: which of the paper's findings hold, which do not, and why; its figures and its table,
-    its own numbers beside ours, and the true epsilon of each mechanism. It compares with the truth, so it is for
-    public data only.
+    its own numbers beside ours, and the true epsilon of each mechanism. It compares with the truth, so it
+    is for public data only.
     """
     from tallytree.reproduction.reproductions import choose_settings
     from tallytree.reproduction.reproductions import reproduce as run
