@@ -88,12 +88,12 @@ startup: .venv/installed-dev
 
 ## Draw the README's picture anew, from a release of the invented nation.
 picture: .venv/installed-dev
-	$(BIN)/python scripts/picture.py
+	$(BIN)/python -m scripts.picture
 
 ## Build wheel and source distribution into dist/, install them in clean environments of every Python on the
 ## path (or PYTHONS="..."), and try them there.
 package: .venv/installed-dev
-	$(BIN)/python scripts/package.py $(PYTHONS)
+	$(BIN)/python -m scripts.package $(PYTHONS)
 
 clean:
 	rm -rf .venv dist site tallytree-demo tallytree-reproduction

@@ -1,4 +1,4 @@
-"""Build the packages and try them as a user would: ``python scripts/package.py [PYTHON ...]``.
+"""Build the packages and try them as a user would: ``python -m scripts.package [PYTHON ...]``.
 
 Wheel and source distribution go to ``dist/``. What is in them is checked; the wheel is installed without any
 extra in a clean environment of every Python given (those on the path, if none is), and so is the source
@@ -30,7 +30,7 @@ MINORS = range(11, 20)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build, check, install and try; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python scripts/package.py", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m scripts.package", description=__doc__)
     parser.add_argument("pythons", nargs="*", help="interpreters to try (default: those on the path)")
     pythons = parser.parse_args(arguments).pythons or find_pythons()
     wheel, source = build()
