@@ -5,6 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
   notebook docs clean
   notebook startup picture package clean
+  notebook startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -85,6 +86,10 @@ notebook: .venv/installed-dev
 ## Measure how long importing the package and `tallytree --help` take; writes benchmarks/STARTUP.md.
 startup: .venv/installed-dev
 	$(BIN)/python -m benchmarks.startup
+
+## Take the README's table of mechanisms from the pages of the last `make reproduce` and `make bench`.
+readme: .venv/installed-dev
+	$(BIN)/python -m scripts.readme
 
 ## Draw the README's picture anew, from a release of the invented nation.
 picture: .venv/installed-dev

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
+from scripts.readme import insert_table
 
 import tallytree as tt
 from tests import test_datasets_census as census
@@ -33,6 +34,7 @@ GAUSSIAN = ROOT / "docs" / "gaussian.md"
 REPORT = ROOT / "docs" / "report.md"
 INTERVALS = ROOT / "docs" / "intervals.md"
 READING = ROOT / "docs" / "reading-a-release.md"
+README = ROOT / "README.md"
 LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
 
@@ -223,3 +225,29 @@ def test_the_examples_for_intervals_run(folder: Path) -> None:
     assert names["release"].intervals.replicates == 10
     run("Estimates without bias", page=INTERVALS)
     assert Path("unbiased.parquet").exists()
+@pytest.mark.parametrize("section", ["In Python", "On the command line"])
+def test_the_examples_of_the_readme_run(section: str, folder: Path) -> None:
+    ((_, code),) = find_blocks(section, README)
+    assert len([line for line in code.splitlines() if line]) <= 5  # to be taken in at a glance
+    run(section, page=README)
+    assert tt.load(folder / "release").verify()
+
+
+def test_the_commands_of_the_readme_are_there() -> None:
+    text, makefile = README.read_text(encoding="utf-8"), (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"[`\n]make ([a-z-]+)", text))
+    assert {"demo", "test", "picture", "readme", "bench"} <= targets
+    assert targets <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+
+
+def test_the_links_of_the_readme_lead_somewhere() -> None:
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", README.read_text(encoding="utf-8"))
+    assert len(links) > 10
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_the_table_of_the_readme_is_that_of_the_pages() -> None:
+    """If not, one of them was measured again: `make readme` takes the numbers over."""
+    text = README.read_text(encoding="utf-8")
+    assert insert_table(text) == text
+    assert insert_table(text.replace("| **1,065** |", "| 1 |")) == text  # it would be noticed
