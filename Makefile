@@ -98,6 +98,7 @@ picture: .venv/installed-dev
 ## Build wheel and source distribution into dist/, install them in clean environments of every Python on the
 ## path (or PYTHONS="..."), and try them there.
 package: .venv/installed-dev
+	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip  # an old one cannot do with new Pythons
 	$(BIN)/python -m scripts.package $(PYTHONS)
 
 clean:

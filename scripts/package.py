@@ -1,8 +1,9 @@
 """Build the packages and try them as a user would: ``python -m scripts.package [PYTHON ...]``.
 
 Wheel and source distribution go to ``dist/``. What is in them is checked; the wheel is installed without any
-extra in a clean environment of every Python given (those on the path, if none is), and so is the source
-distribution with the first; ``smoke.py`` then runs there.
+extra in a clean environment of every Python given (those on the path, if none is); with the first, so are the
+source distribution, some extras, and the oldest versions of other packages that are said to do. ``smoke.py``
+then runs there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Sequence
+from email.message import Message
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -41,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try_package(wheel, python)
     try_package(source, pythons[0])
     try_package(wheel, pythons[0], extras=EXTRAS_TRIED)
+    try_package(wheel, pythons[0], extras="opendp", pins=list_oldest(wheel))
     return 0
 
 
@@ -62,14 +65,27 @@ def check_wheel(path: Path) -> None:
     with ZipFile(path) as wheel:
         about = {name for name in wheel.namelist() if ".dist-info/" in name}
         files = set(wheel.namelist()) - about
-        (metadata,) = (name for name in about if name.endswith("/METADATA"))
-        facts = email.message_from_bytes(wheel.read(metadata))
+    facts = read_metadata(path)
     _require_same(files, {name.removeprefix("src/") for name in list_tracked() if name.startswith(PACKAGE)})
     assert "tallytree/py.typed" in files
     assert any(name.endswith("/licenses/LICENSE") for name in about), "the licence is missing"
     assert facts["Version"] == read_version()
     assert facts["License-Expression"] == "Apache-2.0"
     assert facts["Summary"] and facts["Description-Content-Type"] == "text/markdown"
+
+
+def read_metadata(path: Path) -> Message:
+    """What the wheel says about itself."""
+    with ZipFile(path) as wheel:
+        (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        return email.message_from_bytes(wheel.read(name))
+
+
+def list_oldest(path: Path) -> str:
+    """The oldest version of each package that a wheel asks for, as constraints."""
+    needs = read_metadata(path).get_all("Requires-Dist", [])
+    bounds = [found.groups() for need in needs if (found := re.match(r"([\w.-]+)>=([\d.]+)", need))]
+    return "\n".join(f"{name}=={version}" for name, version in bounds)
 
 
 def check_source(path: Path) -> None:
@@ -95,7 +111,7 @@ def read_version() -> str:
     return str(version)
 
 
-def try_package(package: Path, python: str, *, extras: str = "") -> None:
+def try_package(package: Path, python: str, *, extras: str = "", pins: str = "") -> None:
     """Install it in a new environment and run the smoke test there, out of reach of the repository."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
@@ -103,14 +119,17 @@ def try_package(package: Path, python: str, *, extras: str = "") -> None:
         run(python, "-m", "venv", "--without-pip", str(place / "environment"))
         wanted = f"{package}[{extras}]" if extras else str(package)
         pip = [sys.executable, "-m", "pip", "--python", str(inside), "--disable-pip-version-check"]
-        run(*pip, "install", "--quiet", "-c", str(ROOT / "constraints.txt"), wanted)
+        constraints = place / "constraints.txt"
+        constraints.write_text(pins or (ROOT / "constraints.txt").read_text(encoding="utf-8"))
+        run(*pip, "install", "--quiet", "-c", str(constraints), wanted)
         run(*pip, "check")
         size = sum(
             file.stat().st_size for file in place.rglob("*") if file.is_file() and not file.is_symlink()
         )
         (place / "work").mkdir()
         said = run(str(inside), "-I", str(SMOKE), read_version(), *extras.split(","), where=place / "work")
-    print(f"{package.name}{f' [{extras}]' if extras else ''}, {size / 1e6:.0f} MB installed: {said.strip()}")
+    what = f"{package.name}{f' [{extras}]' if extras else ''}{', oldest versions' if pins else ''}"
+    print(f"{what}, {size / 1e6:.0f} MB installed: {said.strip()}", flush=True)
 
 
 def run(*words: str, where: Path | None = None) -> str:

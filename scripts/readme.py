@@ -23,8 +23,20 @@ BEGIN, END = "<!-- mechanisms: make readme -->", "<!-- end of mechanisms -->"
 EPSILON = "1"
 LEVELS = ("nation", "state", "county")
 SOUND, PUBLISHED = "cumulative-chain (sound)", "cumulative-chain (published)"
-ROWS = ("cumulative-joint", "cumulative-dp", "count-of-counts", "topdown", "direct-dp", SOUND, PUBLISHED)
-ROWS += ("direct-qp", "cumulative-qp", "direct-qip", "cumulative-qip", "direct-cp")
+ROWS = (
+    "cumulative-joint",
+    "cumulative-dp",
+    "count-of-counts",
+    "topdown",
+    "direct-dp",
+    SOUND,
+    PUBLISHED,
+    "direct-qp",
+    "cumulative-qp",
+    "direct-qip",
+    "cumulative-qip",
+    "direct-cp",
+)
 HEADER = ["mechanism", "guarantee", "true epsilon", "L1, thousands", "EMD", "seconds"]
 
 Row = dict[str, str]

@@ -225,6 +225,8 @@ def test_the_examples_for_intervals_run(folder: Path) -> None:
     assert names["release"].intervals.replicates == 10
     run("Estimates without bias", page=INTERVALS)
     assert Path("unbiased.parquet").exists()
+
+
 @pytest.mark.parametrize("section", ["In Python", "On the command line"])
 def test_the_examples_of_the_readme_run(section: str, folder: Path) -> None:
     ((_, code),) = find_blocks(section, README)

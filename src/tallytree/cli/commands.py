@@ -1,7 +1,10 @@
 """How a command is added to the command line: its docstring and its manual become the text of --help."""
 
 import inspect
+import signal
 from collections.abc import Callable
+from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -31,7 +34,26 @@ def add_command(app: typer.Typer, command: Callable[..., None], *, panel: str | 
     group = app.info.name if isinstance(app.info.name, str) and app.info.name != "tallytree" else ""
     manual = MANUALS[f"{group} {command.__name__}".strip()]
     text = join_lines(inspect.getdoc(command) or "")
-    app.command(cls=Command, help=text, epilog=manual.write(), rich_help_panel=panel)(command)
+    app.command(cls=Command, help=text, epilog=manual.write(), rich_help_panel=panel)(_load_first(command))
+
+
+def _load_first(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, with the libraries that all have in common loaded before anything can interrupt it.
+
+    They are not loaded for the help. A signal in the middle of loading NumPy or Arrow could crash Python, and
+    then nobody is told what was spent: it waits until they are there.
+    """
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        try:
+            import_module("tallytree.releases")
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        command(*arguments, **options)
+
+    return run
 
 
 def join_lines(text: str) -> str:

@@ -16,18 +16,25 @@ if TYPE_CHECKING:
 def compare(
     a: Annotated[str, typer.Argument(help="A release folder, or a published table.", metavar="A")],
     b: Annotated[str, typer.Argument(help="Another.", metavar="B")],
-    level: Annotated[str | None, typer.Option(help="Compare this level only.")] = None,
-    top: Annotated[int, typer.Option(help="Largest differences to show for each level.", min=0)] = 5,
-    size: Annotated[str, typer.Option(help="The column of group sizes of a table.")] = "size",
-    groups: Annotated[str, typer.Option(help="The column of numbers of groups of a table.")] = "groups",
+    level: Annotated[
+        str | None, typer.Option(help="Compare this level only.", metavar="LEVEL", show_default="all")
+    ] = None,
+    top: Annotated[
+        int, typer.Option(help="Largest differences to show for each level.", metavar="N", min=0)
+    ] = 5,
+    size: Annotated[
+        str, typer.Option(help="The column of group sizes of a table.", metavar="COLUMN")
+    ] = "size",
+    groups: Annotated[
+        str, typer.Option(help="The column of numbers of groups of a table.", metavar="COLUMN")
+    ] = "groups",
     as_json: Json = False,
 ) -> None:
-    """Put two releases side by side, or a release and a published table (CSV, Parquet).
+    """Put two releases, or one and a published table, side by side.
 
-        tallytree compare release-2020 release-2021
-
-    Differences are no failure: the exit code is 0. For two releases it says whether noise alone explains
-    them. A table of true counts is not for this: see 'tallytree evaluate'.
+    Level by level: L1 and EMD, and the largest differences. For two releases it says whether noise alone
+    explains them. A published table is CSV or Parquet; one of true counts is not for this: see 'tallytree
+    evaluate'.
     """
     from tallytree.comparison.comparing import compare as find_differences
 

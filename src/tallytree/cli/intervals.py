@@ -19,17 +19,19 @@ def intervals(
     replicates: Annotated[
         int, typer.Option(help="How often the mechanism is run on the released counts.", metavar="N")
     ] = 50,
-    coverage: Annotated[str, typer.Option(help="How often an interval holds the true number.")] = "0.9",
-    seed: Annotated[int, typer.Option(help="Another one draws other noise for the replicates.")] = 0,
+    coverage: Annotated[
+        str, typer.Option(help="How often an interval holds the true number: a share.", metavar="C")
+    ] = "0.9",
+    seed: Annotated[
+        int, typer.Option(help="Another one draws other noise for the replicates.", metavar="N")
+    ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Add intervals to a release: how far its counts, and sums, means and quantiles of size, may be off.
+    """Add intervals to a release: how far its numbers may be off.
 
-        tallytree intervals release --replicates 100
-
-    They include what post-processing does, and are made from the release alone: they cost no privacy.
-    intervals.parquet has them for every region and size, summaries.parquet for every region; the report
-    shows them.
+    For every count, and for sums, means and quantiles of group size. They include what post-processing does,
+    and are made from the release alone: they cost no privacy. intervals.parquet has them for every region and
+    size, summaries.parquet for every region; the report shows them.
     """
     from tallytree.errors import IntervalsError
     from tallytree.intervals.making import add_intervals

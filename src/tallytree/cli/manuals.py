@@ -117,6 +117,35 @@ MANUALS = {
         exit_codes=f"{CHECKED}; the report is written in any case but the last",
         see_also=("tallytree verify", "docs/report.md"),
     ),
+    "intervals": Manual(
+        examples=(
+            ("For a release that has none.", "tallytree intervals release"),
+            (
+                "Steadier ones, that hold the true number 95 times in 100.",
+                "tallytree intervals release --replicates 100 --coverage 0.95",
+            ),
+        ),
+        exit_codes=f"{DONE}, or a release that fails its checks",
+        see_also=("tallytree unbiased", "tallytree report", "docs/intervals.md"),
+    ),
+    "unbiased": Manual(
+        examples=(
+            ("As Parquet.", "tallytree unbiased release --out unbiased.parquet"),
+            ("As CSV.", "tallytree unbiased release --out unbiased.csv"),
+        ),
+        see_also=("tallytree intervals", "docs/intervals.md"),
+    ),
+    "compare": Manual(
+        examples=(
+            ("Two releases: does noise alone explain it?", "tallytree compare release-2020 release-2021"),
+            (
+                "A release and a published table, states only.",
+                "tallytree compare release published.csv --level state --top 3",
+            ),
+        ),
+        exit_codes="0 compared, whatever differs, 2 bad input or usage",
+        see_also=("tallytree evaluate", "docs/reading-a-release.md"),
+    ),
     "evaluate": Manual(
         examples=(
             (

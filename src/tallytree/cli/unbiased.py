@@ -17,12 +17,11 @@ def unbiased(
     ],
     as_json: Json = False,
 ) -> None:
-    """Write estimates without bias, with their exact variances, from a release's measurements alone.
+    """Write estimates without bias, with their exact variances.
 
-        tallytree unbiased release --out unbiased.parquet
-
-    Released counts are never negative, which makes them err upwards where there are few groups. These may be
-    negative, and are right on average: for models and for sums over many cells.
+    They are made from a release's measurements alone. Released counts are never negative, which makes them
+    err upwards where there are few groups. These may be negative, and are right on average: for models and
+    for sums over many cells.
     """
     from tallytree.intervals.files import write_estimates
     from tallytree.releases import load
