@@ -3,9 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
-  notebook docs clean
-  notebook startup picture package clean
-  notebook startup readme picture package clean
+  notebook docs startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed

@@ -1,2 +1,1 @@
-"""What builds the project, and is no part of the package."""
-"""What is done now and then to the project itself: packages, pictures."""
+"""What builds the project and keeps it in order, and is no part of the package."""
