@@ -261,6 +261,7 @@ def command(place: str, folder: Path, out: str) -> None:
     os.dup2(error, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     words = ["--region", "state", "--sizes", "1:3", "--epsilon", EPSILON, "--json", "--ledger", place]
+    words = [*words, "--replicates", "0"]  # intervals come after all that is spent
     sys.argv = ["tallytree", "release", str(folder / "counts.csv"), *words, "--out", str(folder / out)]
     with contextlib.suppress(SystemExit) if out == "first" else contextlib.nullcontext():
         main()
