@@ -162,7 +162,8 @@ def mount(options: str) -> Iterator[Bench]:
         try:
             yield bench
         finally:
-            subprocess.run(["umount", bench.disk], check=True)
+            # Lazily: what an error still refers to may hold a file of it open.
+            subprocess.run(["umount", "--lazy", bench.disk], check=True)
 
 
 def try_full(what: str, ledger: str, unit: str, free: int) -> Answer:
