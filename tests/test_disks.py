@@ -34,7 +34,9 @@ mounts = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE)
 
 
 NO_REPORT = r"(The report was not written \(FolderError\); the release is complete without it. [^\n]+\n)"
-NO_INTERVALS = r"(No intervals were made \(FolderError\). The release is complete without intervals; [^\n]+\n)"
+NO_INTERVALS = (
+    r"(No intervals were made \(FolderError\). The release is complete without intervals; [^\n]+\n)"
+)
 JUST_FITS = f"{NO_REPORT}?{NO_INTERVALS}?{NO_REPORT}?"
 """A release that just fits on a disk is kept; its report and its intervals can be made elsewhere."""
 
