@@ -14,6 +14,7 @@ import pytest
 from scripts.docs.mechanism_facts import SENSITIVITIES, list_pages, renew_facts
 
 import tallytree as tt
+from tallytree import pipeline
 from tallytree.mechanisms import registry
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.queries import QUERIES
@@ -158,7 +159,8 @@ def test_every_name_in_the_notation_table_exists() -> None:
 def test_the_mechanism_of_the_example_conforms(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = DOCS / "adding-a-mechanism.md"
     kind = run_examples(find_examples(page))["BottomUp"]
-    monkeypatch.setattr(registry, "MECHANISMS", (*registry.MECHANISMS, kind))
+    for module in (registry, pipeline):
+        monkeypatch.setattr(module, "MECHANISMS", (*registry.MECHANISMS, kind))
     conformance.test_a_mechanism_describes_itself(kind)
     for seed in range(20):
         counts = conformance.make_counts(seed, 1 + seed % 4, (0, seed % 5), (0, 3, 10**6)[seed % 3])

@@ -7,7 +7,7 @@ import math
 from tallytree.privacy.plan import LevelPlan
 
 WIDE = 10
-"""Above this sigma, the variance of discrete Gaussian noise is sigma^2 to more digits than a float has."""
+"""From this sigma on, the variance of discrete Gaussian noise is sigma^2 to more digits than a float has."""
 
 
 def find_variance(level: LevelPlan) -> float:
@@ -19,7 +19,7 @@ def find_variance(level: LevelPlan) -> float:
     """
     scale = float(level.scale)
     if level.unit == "rho":
-        return scale**2 if scale > WIDE else _add_up(scale)
+        return scale**2 if scale >= WIDE else _add_up(scale)
     half = 1 / (2 * scale)
     return 0.0 if half > 350 else 1 / (2 * math.sinh(half) ** 2)
 
