@@ -214,6 +214,7 @@ def test_the_first_view_is_the_root(visit: Any) -> None:
     assert row[:3] == [show(int(counts.sum())), f"{mean:.2f}", f"{100 * counts[0] / counts.sum():.1f} %"]
     assert "standard deviation of 4.22" in there.text("#precision")
     there.page.click("#numbers summary")
+    there.page.wait_for_selector("#table tbody tr")  # filled after the click, not by it
     cells = there.page.eval_on_selector_all(
         "#table tbody tr", "rows => rows.map(r => r.innerText.split('\\t'))"
     )
