@@ -394,6 +394,31 @@ def test_intervals_can_be_added_to_a_folder(counts: tt.GroupCounts, tmp_path: Pa
         made.write_intervals(tmp_path / "r")  # which has none
 
 
+@pytest.mark.parametrize("name", [INTERVALS, SUMMARIES, "manifest.json"])
+def test_making_intervals_anew_can_be_stopped_anywhere(
+    release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What is left is a release without intervals, or with the old ones: never one that fails its checks."""
+    release.save(tmp_path / "r")
+    again = tt.add_intervals(release, replicates=10, seed=1)
+    replace = Path.replace
+
+    def stop(stage: Path, target: Path) -> Path:
+        if Path(target).name == name:
+            raise KeyboardInterrupt
+        return replace(stage, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", stop)
+        with pytest.raises(KeyboardInterrupt):
+            again.write_intervals(tmp_path / "r")
+    assert tt.load(tmp_path / "r").verify().passed
+    again.write_intervals(tmp_path / "r")
+    found = tt.load(tmp_path / "r")
+    assert found.verify().passed
+    assert found.intervals and found.intervals.seed == 1
+
+
 @pytest.mark.parametrize("name", [INTERVALS, SUMMARIES])
 def test_changed_intervals_are_found(release: tt.Release, tmp_path: Path, name: str) -> None:
     release.save(tmp_path / "r")

@@ -61,17 +61,27 @@ def new_private_file(target: Path) -> Iterator[Path]:
             stage.unlink()
 
 
-def write_whole(target: Path, content: bytes) -> None:
-    """Write a file, or replace it: whoever looks finds the old content or the new one, never a part."""
+@contextmanager
+def replace_file(target: Path) -> Iterator[Path]:
+    """A file to write, which takes the place of ``target``, or of an earlier one there, when all went well.
+
+    Whoever looks finds the old content or the new one, never a part.
+    """
     stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
     try:
-        stage.write_bytes(content)
+        yield stage
         stage.replace(target)
     except OSError as error:
         raise FolderError(f"{show(target, most=150)} cannot be written: {describe(error)}.") from None
     finally:
         with suppress(OSError):
             stage.unlink(missing_ok=True)
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """The same with content that is there already."""
+    with replace_file(target) as stage:
+        stage.write_bytes(content)
 
 
 def _exists(target: Path) -> bool:

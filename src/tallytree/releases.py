@@ -185,6 +185,12 @@ class Release:
                 manifest.get(name) != self.manifest.get(name) for name in ("created", "privacy", "solution")
             ):
                 raise FolderError(f"{show(path, most=150)} holds another release than the intervals are for.")
+            if "intervals" in manifest:
+                # They are forgotten before their files change: a manifest never names what is not there.
+                files = {name: manifest["files"].get(name) for name in (RELEASE, MEASUREMENTS)}
+                manifest = {name: value for name, value in manifest.items() if name != "intervals"}
+                manifest["files"] = files
+                write_whole(path / MANIFEST, seal(manifest).encode())
             write_whole(path / MANIFEST, seal(self._state_intervals(manifest, path)).encode())
         except OSError as error:
             raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from tallytree.errors import FolderError, describe, show
-from tallytree.folders import hash_file
+from tallytree.errors import FolderError
+from tallytree.folders import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.intervals import Intervals
 from tallytree.intervals.pools import CellBounds
@@ -41,23 +39,11 @@ def write_intervals(
 ) -> dict[str, str]:
     """Write both files into a folder, each complete or not at all; their hashes."""
     schema = make_schema(hierarchy.levels, "groups", *BOUNDS)
-    with _stage(folder / INTERVALS) as stage:
+    with replace_file(folder / INTERVALS) as stage:
         written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
-    with _stage(folder / SUMMARIES) as stage:
+    with replace_file(folder / SUMMARIES) as stage:
         pa_parquet.write_table(tabulate_summaries(intervals, hierarchy), stage, compression="zstd")
     return {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
-
-
-@contextmanager
-def _stage(target: Path) -> Iterator[Path]:
-    """A file that takes its place when it is complete."""
-    stage = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        yield stage
-        stage.replace(target)
-    finally:
-        with suppress(OSError):
-            stage.unlink(missing_ok=True)
 
 
 def tabulate_cells(
@@ -133,14 +119,11 @@ def _join(parts: Sequence[pa.Table]) -> pa.Table:
 
 def write_estimates(table: pa.Table, path: Path) -> int:
     """Write a table as Parquet, or as CSV if it is called so; how many rows it has."""
-    try:
-        with _stage(path) as stage:
-            if path.suffix.lower() == ".csv":
-                pa_csv.write_csv(table, stage)
-            else:
-                pa_parquet.write_table(table, stage, compression="zstd")
-    except OSError as error:
-        raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
+    with replace_file(path) as stage:
+        if path.suffix.lower() == ".csv":
+            pa_csv.write_csv(table, stage)
+        else:
+            pa_parquet.write_table(table, stage, compression="zstd")
     return table.num_rows
 
 
