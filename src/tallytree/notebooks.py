@@ -11,7 +11,14 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from tallytree.comparison.wording import describe_alone, describe_noise
+from tallytree.comparison.wording import (
+    DIFFERENCE_COLUMNS,
+    LEVEL_COLUMNS,
+    describe_alone,
+    describe_noise,
+    write_difference_figures,
+    write_level_figures,
+)
 from tallytree.level_arrays import get_total
 from tallytree.privacy.budget import show_exact
 from tallytree.report.accuracy import find_accuracy
@@ -130,35 +137,17 @@ def write_comparison(comparison: Comparison) -> Html:
     levels = comparison.levels
     words = [text for level in levels for text in (describe_noise(level), *describe_alone(level)) if text]
     largest = [
-        [
-            _name(level.level),
-            _name(" > ".join(each.path)),
-            f"{each.size:,}",
-            f"{each.a:,}",
-            f"{each.b:,}",
-            f"{each.difference:+,}",
-        ]
+        [_name(level.level), _name(" > ".join(each.path)), *write_difference_figures(each)]
         for level in levels
         for each in level.largest
     ]
     return _write_box(
         _write_head(tag("span", "A and B are the same" if comparison.same else "A and B side by side")),
         _write_table(
-            ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"],
-            [
-                [
-                    _name(level.level),
-                    f"{level.regions:,}",
-                    f"{level.total_a:,}",
-                    f"{level.total_b:,}",
-                    f"{level.l1:,}",
-                    f"{level.emd:,.1f}",
-                    f"{level.share:.1%}",
-                ]
-                for level in levels
-            ],
+            LEVEL_COLUMNS,
+            [[_name(level.level), *write_level_figures(level)] for level in levels],
         ),
-        *([_write_table(["level", "region", "size", "A", "B", "B - A"], largest, left=2)] if largest else []),
+        *([_write_table(DIFFERENCE_COLUMNS, largest, left=2)] if largest else []),
         *(tag("p", text, style="margin:.3em 0") for text in (*words, *comparison.notes)),
     )
 

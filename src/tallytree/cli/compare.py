@@ -46,39 +46,28 @@ def compare(
 
 
 def _print(comparison: Comparison, a: str, b: str) -> None:
-    from tallytree.comparison.wording import describe_alone, describe_noise
+    from tallytree.comparison.wording import (
+        DIFFERENCE_COLUMNS,
+        LEVEL_COLUMNS,
+        describe_alone,
+        describe_noise,
+        write_difference_figures,
+        write_level_figures,
+    )
 
     print_text(f"A: {show(a, most=150)}\nB: {show(b, most=150)}")
     print_table(
         "Differences",
-        ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"],
-        [
-            [
-                show(level.level),
-                f"{level.regions:,}",
-                f"{level.total_a:,}",
-                f"{level.total_b:,}",
-                f"{level.l1:,}",
-                f"{level.emd:,.1f}",
-                f"{level.share:.1%}",
-            ]
-            for level in comparison.levels
-        ],
+        LEVEL_COLUMNS,
+        [[show(level.level), *write_level_figures(level)] for level in comparison.levels],
     )
     rows = [
-        [
-            show(level.level),
-            show(" > ".join(each.path)),
-            f"{each.size:,}",
-            f"{each.a:,}",
-            f"{each.b:,}",
-            f"{each.difference:+,}",
-        ]
+        [show(level.level), show(" > ".join(each.path)), *write_difference_figures(each)]
         for level in comparison.levels
         for each in level.largest
     ]
     if rows:
-        print_table("The largest differences", ["level", "region", "size", "A", "B", "B - A"], rows, left=2)
+        print_table("The largest differences", DIFFERENCE_COLUMNS, rows, left=2)
     if comparison.same:
         print_text("Nothing that was compared differs.")
     for level in comparison.levels:

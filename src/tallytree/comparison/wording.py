@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tallytree.comparison.results import Alone, LevelComparison
+from tallytree.comparison.results import Alone, Difference, LevelComparison
 from tallytree.errors import show
 
 VERDICTS = {
@@ -10,6 +10,27 @@ VERDICTS = {
     "more": "That is more than noise explains: the data differ as well.",
     "less": "That is less than independent noise gives: A and B share what was measured.",
 }
+
+
+LEVEL_COLUMNS = ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"]
+DIFFERENCE_COLUMNS = ["level", "region", "size", "A", "B", "B - A"]
+
+
+def write_level_figures(level: LevelComparison) -> list[str]:
+    """The numbers of a level, in the order of LEVEL_COLUMNS: all but its name."""
+    return [
+        f"{level.regions:,}",
+        f"{level.total_a:,}",
+        f"{level.total_b:,}",
+        f"{level.l1:,}",
+        f"{level.emd:,.1f}",
+        f"{level.share:.1%}",
+    ]
+
+
+def write_difference_figures(each: Difference) -> list[str]:
+    """The numbers of a difference, in the order of DIFFERENCE_COLUMNS: all but the names."""
+    return [f"{each.size:,}", f"{each.a:,}", f"{each.b:,}", f"{each.difference:+,}"]
 
 
 def describe_noise(level: LevelComparison) -> str | None:
