@@ -17,10 +17,10 @@ from tallytree.reproduction.goals import Goal
 
 INTRODUCTION = """\
 A Parquet file with a row for each person of an invented nation (person, household, state, county; 3,143
-counties in 51 states), released with `tallytree release` (sizes 1 to 1,000, epsilon 1, the default
-mechanism), and checked with `tallytree verify`, both from the start of their processes to the end. Beside
-it, in the same run and with the same memory ({memory}), what DuckDB needs for the bare group-by, which checks
-nothing:
+counties in 51 states), released with `tallytree release` (sizes 1 to 1,000, epsilon 1, the default mechanism,
+no intervals: [REPORT.md](REPORT.md) has their time), and checked with `tallytree verify`, both from the start
+of their processes to the end. Beside it, in the same run and with the same memory ({memory}), what DuckDB
+needs for the bare group-by, which checks nothing:
 
 ```sql
 {query}

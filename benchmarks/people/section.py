@@ -39,8 +39,9 @@ def write_people_section(measured: Sequence[Measured], rounds: int) -> str:
 
 A Parquet file with a row for each person of a share of an invented nation. *Bare* is DuckDB's group-by as a
 user would write it, which checks nothing; *count* is `tallytree count` (`count_groups`, with DuckDB), which
-checks every bound and every key; *release* is `tallytree release` and `tallytree verify`. All are whole
-processes, from start to end, with {MEMORY} for DuckDB; they took turns, and the best of {rounds} counts. The
+checks every bound and every key; *release* is `tallytree release` without intervals, which do not depend on
+the number of people ([REPORT.md](REPORT.md) has their time), and `tallytree verify`. All are whole processes,
+from start to end, with {MEMORY} for DuckDB; they took turns, and the best of {rounds} counts. The
 fixed costs of a process, loading the package and its kernels, weigh less the more people there are: the whole
 nation, 305 million people, is measured by `make people` ([PEOPLE.md](PEOPLE.md)).
 
