@@ -44,7 +44,8 @@ planning: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
 
-## Compare the intervals of 200 simulated releases with the truth, an hour or so; writes benchmarks/COVERAGE.md.
+## Compare the intervals of 200 simulated releases with the truth, some hours; writes benchmarks/COVERAGE.md.
+## If interrupted, it goes on where it stopped.
 coverage: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make coverage DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.coverage --data "$(DATA)"
@@ -100,7 +101,7 @@ package: .venv/installed-dev
 	$(BIN)/python -m scripts.package $(PYTHONS)
 
 clean:
-	rm -rf .venv dist site tallytree-demo tallytree-reproduction
+	rm -rf .venv dist site tallytree-demo tallytree-reproduction tallytree-coverage
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

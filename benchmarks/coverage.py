@@ -1,10 +1,12 @@
 """Do intervals cover what they promise? ``python -m benchmarks.coverage --data FOLDER [--out FILE]``.
 
 Releases of the county table are simulated, each with noise of its own, and their intervals are compared with
-the true counts, which nobody else ever sees.
+the true counts, which nobody else ever sees. It takes hours: what is counted is kept in a folder, and a run
+that was stopped goes on from there.
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -20,6 +22,7 @@ import tallytree as tt
 from benchmarks.markdown import write_table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
+from tallytree.folders import write_whole
 from tallytree.intervals.intervals import Intervals
 from tallytree.intervals.making import make_intervals
 from tallytree.intervals.statistics import STATISTICS, summarize
@@ -29,6 +32,7 @@ from tallytree.reproduction.datasets import COUNTY_FILE
 from tallytree.reproduction.machine import describe_machine
 
 PAGE = Path(__file__).parent / "COVERAGE.md"
+KEPT = Path("tallytree-coverage")
 MECHANISMS = ("direct-dp", "cumulative-dp", "cumulative-joint")
 EPSILON = "1"
 WELL_ABOVE = 8
@@ -53,7 +57,7 @@ class Study:
     replicates: int
 
 
-STUDIES = (Study(20, 200, 20), Study(1000, 12, 15))
+STUDIES = (Study(20, 200, 20), Study(1000, 200, 15))
 
 
 @dataclass
@@ -80,6 +84,21 @@ class Tally:
             for key, value in theirs.items():
                 mine[key] = mine.get(key, 0) + value
 
+    def save(self, file: Path) -> None:
+        """For a run that goes on later."""
+        rows = [[*key, self.covered[key], self.seen[key], self.width[key]] for key in self.seen]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, json.dumps(rows).encode())
+
+    @classmethod
+    def load(cls, file: Path) -> "Tally":
+        """What :meth:`save` wrote."""
+        tally = cls()
+        for level, kind, covered, seen, width in json.loads(file.read_text(encoding="utf-8")):
+            key = level, kind
+            tally.covered[key], tally.seen[key], tally.width[key] = covered, seen, width
+        return tally
+
     def share(self, level: int, kind: str) -> float:
         """Of those that were covered."""
         return self.covered[level, kind] / self.seen[level, kind] if self.seen[level, kind] else float("nan")
@@ -94,21 +113,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
     parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: COVERAGE.md)")
+    parser.add_argument("--keep", type=Path, default=KEPT, help=f"where to go on from (default: {KEPT})")
     options = parser.parse_args(arguments)
     try:
         read_county_table(options.data / COUNTY_FILE)
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    options.out.write_text(write_page(options.data / COUNTY_FILE, STUDIES), encoding="utf-8")
+    options.out.write_text(write_page(options.data / COUNTY_FILE, STUDIES, options.keep), encoding="utf-8")
     return 0
 
 
-def write_page(table: Path, studies: Sequence[Study]) -> str:
+def write_page(table: Path, studies: Sequence[Study], kept: Path) -> str:
     """The page about all studies."""
     machine = describe_machine()
     tallies = {
-        (study, mechanism): run(table, study, mechanism) for study in studies for mechanism in MECHANISMS
+        (study, mechanism): run(table, study, mechanism, kept)
+        for study in studies
+        for mechanism in MECHANISMS
     }
     facts = {"Date": str(date.today()), **machine, "Command": "`make coverage DATA=FOLDER`"}
     return "\n\n".join(
@@ -123,20 +145,35 @@ def write_page(table: Path, studies: Sequence[Study]) -> str:
     )
 
 
-def run(table: Path, study: Study, mechanism: str) -> Tally:
-    """All releases of a study, on all processors."""
+def run(table: Path, study: Study, mechanism: str, kept: Path) -> Tally:
+    """All releases of a study, on all processors; those that ``kept`` has already are not made again."""
     tally, done = Tally(), 0
+    folder = kept / f"{mechanism}-{study.sizes}-sizes-{study.replicates}-replicates"
     with ProcessPoolExecutor(count_processors(), mp_context=get_context("spawn")) as workers:
-        starts = range(0, study.releases, BATCH)
         jobs = [
-            workers.submit(simulate, table, study, mechanism, range(a, min(a + BATCH, study.releases)))
-            for a in starts
+            workers.submit(
+                simulate_or_load,
+                table,
+                study,
+                mechanism,
+                range(start, min(start + BATCH, study.releases)),
+                folder,
+            )
+            for start in range(0, study.releases, BATCH)
         ]
         for job in as_completed(jobs):
             tally.join(job.result())
             done += BATCH
             print(f"{mechanism}, {study.sizes} sizes: {done} releases", file=sys.stderr, flush=True)
     return tally
+
+
+def simulate_or_load(table: Path, study: Study, mechanism: str, seeds: range, folder: Path) -> Tally:
+    """What :func:`simulate` finds, now or in an earlier run."""
+    file = folder / f"{seeds.start}-{seeds.stop}.json"
+    if not file.exists():
+        simulate(table, study, mechanism, seeds).save(file)
+    return Tally.load(file)
 
 
 def simulate(table: Path, study: Study, mechanism: str, seeds: Iterable[int]) -> Tally:
