@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree import level_arrays, notebooks
 from tallytree.errors import FolderError, HierarchyError, ViewError
+from tallytree.intervals.statistics import QUANTILES, summarize
 from tallytree.region_views import RegionView
 from tests.instances import random_hierarchy
 from tests.report_support import HOSTILE, make_hostile_release, make_release
@@ -111,11 +113,24 @@ def test_figures_are_those_of_the_groups_written_out(groups: list[int], q: float
         assert (view.mean, view.quantile(q)) == (None, None)
         return
     assert view.mean == pytest.approx(np.mean(written))
-    found = view.quantile(q)
+    found, wanted = view.quantile(q), Fraction(str(q)) * len(written)
     assert found in written
-    assert sum(size <= found for size in written) >= q * len(written)
+    assert sum(size <= found for size in written) >= wanted
     below = [size for size in written if size < found]
-    assert not below or len(below) < q * len(written)
+    assert not below or len(below) < wanted
+    figures = summarize(view.groups[None], (3, 6))[0, -len(QUANTILES) :]
+    assert [view.quantile(float(share)) for share in QUANTILES.values()] == figures.tolist()
+
+
+@pytest.mark.parametrize("share", [7, 14, 28, 55, 56])
+def test_a_share_is_the_one_that_is_written(share: int) -> None:
+    """In floats, 0.55 of 100 groups are more than 55."""
+    assert share / 100 * 100 > share
+    hierarchy = tt.Hierarchy.from_paths(["land"], [("L",)])
+    counts = tt.GroupCounts(hierarchy, (1, 2), [[share, 100 - share]])
+    view = tt.release(counts, epsilon="1000").region()  # so much that nothing is changed
+    assert view.groups.tolist() == [share, 100 - share]
+    assert (view.quantile(share / 100), view.quantile((share + 1) / 100)) == (1, 2)
 
 
 def test_a_region_is_found_by_its_path(release: tt.Release) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from tallytree.frames import make_pandas, make_polars
 from tallytree.hierarchy import Path
 from tallytree.histograms import draw_histogram
 from tallytree.intervals.files import tabulate_cell_rows
+from tallytree.intervals.statistics import find_quantiles
 from tallytree.level_arrays import get_rows
 from tallytree.pictures import Picture
 from tallytree.release_tables import make_plain, tabulate_rows
@@ -91,14 +93,14 @@ class RegionView:
             raise ViewError("A quantile is asked for by a share from 0 to 1, such as 0.5 for the median.")
         if not self.total:
             return None
-        running = np.cumsum(self.groups)
-        return self.sizes[0] + int(np.searchsorted(running, max(q * self.total, 1)))
+        share = Fraction(str(float(q)))  # as it is written: 0.55 is 11 of 20
+        return self.sizes[0] + int(find_quantiles(np.cumsum(self.groups)[None], share)[0])
 
     @property
     def children(self) -> tuple[RegionView, ...]:
         """The subregions."""
         below = self.release.hierarchy.children(self.depth, self.index)
-        return tuple(view_region(self.release, self.depth + 1, index) for index in below.tolist())
+        return tuple(RegionView(self.release, self.depth + 1, index) for index in below.tolist())
 
     def to_arrow(self) -> pa.Table:
         """The region's rows of the release's table."""
@@ -130,8 +132,3 @@ class RegionView:
 
     def __repr__(self) -> str:
         return f"RegionView({show(' > '.join(self.path))}, {self.total:,} groups)"
-
-
-def view_region(release: Release, depth: int, index: int) -> RegionView:
-    """A region by its place."""
-    return RegionView(release, depth, index)

@@ -32,7 +32,7 @@ from tallytree.intervals.unbiased import estimate_counts
 from tallytree.level_arrays import LevelArrays
 from tallytree.manifest import Manifest, parse_manifest, read_plan, seal
 from tallytree.privacy.measurements import PrivateMeasurements
-from tallytree.region_views import RegionView, view_region
+from tallytree.region_views import RegionView
 from tallytree.release_files import count_rows, read_file, write_file
 from tallytree.release_rows import read_in_order, read_regions, read_values
 from tallytree.release_tables import make_schema, stream, tabulate_parts
@@ -154,7 +154,7 @@ class Release:
 
     def region(self, *path: str) -> RegionView:
         """One region, by the names from the root down to it; without names, the root."""
-        return view_region(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
+        return RegionView(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
 
     def estimate_unbiased(self) -> pa.Table:
         """Estimates without bias, which may be negative, and their exact variances, from the measurements."""
