@@ -462,12 +462,19 @@ MANIFESTS: list[tuple[str, tuple[str | int, ...], object, str]] = [
     ("sizes-other", ("data", "sizes"), [1, 2], "."),
     ("sizes-huge", ("data", "sizes"), [2**70, 2**70 + 2], "."),
     ("total-text", ("data", "total"), str(COUNT), "damaged"),
+    ("total-bool", ("data", "total"), True, "damaged"),
+    ("total-negative", ("data", "total"), -1, "damaged"),
+    ("total-huge", ("data", "total"), 2**70, "damaged"),
     ("privacy-none", ("privacy",), None, "damaged"),
     ("epsilon-divided", ("privacy", "epsilon"), "1/0", "damaged"),
+    ("epsilon-huge", ("privacy", "epsilon"), "1" + "0" * 400, "damaged"),
     ("bounds-zero", ("privacy", "max_records"), 0, "damaged"),
     ("plan-none", ("privacy", "levels"), None, "damaged"),
     ("plan-empty", ("privacy", "levels"), [], "other levels"),
     ("scale-text", ("privacy", "levels", 0, "scale"), "x", "damaged"),
+    ("scale-huge", ("privacy", "levels", 0, "scale"), "1" + "0" * 40, "damaged"),
+    ("scale-tiny", ("privacy", "levels", 0, "scale"), "1/1" + "0" * 400, "damaged"),
+    ("query-unknown", ("privacy", "levels", 0, "query"), "x", "damaged"),
 ]
 
 CELLS: list[tuple[str, str, str, object, str]] = [
@@ -479,6 +486,8 @@ CELLS: list[tuple[str, str, str, object, str]] = [
     ("counts-size-outside", RELEASE, "size", 99, "size that is not from 1 to 3"),
     ("counts-size-null", RELEASE, "size", None, "values are missing"),
     ("counts-null", RELEASE, "groups", None, "values are missing"),
+    ("counts-huge", RELEASE, "groups", 2**62, "number beyond"),
+    ("counts-far-below", RELEASE, "groups", -(2**63), "number beyond"),
     ("noisy-region-below-level", MEASURED, "state", "TX", "does not fit its level"),
     ("noisy-level-unknown", MEASURED, "level", "county", "does not fit its level"),
     ("noisy-size-null", MEASURED, "size", None, "."),

@@ -14,10 +14,12 @@ from tallytree import __version__
 from tallytree.errors import FolderError, InputError
 from tallytree.hierarchy import Hierarchy
 from tallytree.ledger.receipts import Receipt, read_receipt
+from tallytree.limits import MAX_GROUPS, MAX_SCALE
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import LevelPlan, Plan
+from tallytree.privacy.queries import find_query
 from tallytree.privacy.units import UnitName
 from tallytree.privacy.zcdp import parse_delta
 from tallytree.sizes import check_sizes
@@ -36,6 +38,8 @@ DIGEST = "sha256"
 Manifest = dict[str, Any]
 
 _EXACT = re.compile(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
+_FARTHEST = 10**60
+"""No number of a plan is larger, or nearer to zero than one part in it: far within what floats can hold."""
 
 
 def write_manifest(
@@ -134,10 +138,10 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
         levels = tuple(
             LevelPlan(
                 str(level["name"]),
-                str(level["query"]),
-                _read_exact(level["sensitivity"]),
-                _read_exact(level[unit]),
-                _read_exact(level["scale"]),
+                find_query(str(level["query"])).name,
+                read_exact(level["sensitivity"]),
+                read_exact(level[unit]),
+                read_exact(level["scale"]),
                 unit,
             )
             for level in privacy["levels"]
@@ -147,6 +151,8 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
         public_totals = privacy["public_totals"]
         if public_totals is not None and public_totals not in hierarchy.levels:
             raise ValueError
+        if any(level.scale > MAX_SCALE for level in levels):
+            raise ValueError
     except (KeyError, TypeError, ValueError, ArithmeticError, InputError):
         raise FolderError("The manifest is damaged: it does not state a plan.") from None
     if tuple(level.name for level in levels) != hierarchy.levels:
@@ -154,11 +160,14 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
     return Plan(hierarchy, sizes, bounds, levels, public_totals, delta)
 
 
-def _read_exact(text: object) -> Fraction:
-    """A number above zero as a manifest has it; a level's part may have more digits than people give."""
+def read_exact(text: object) -> Fraction:
+    """A number above zero as a manifest has it: with more digits than people give, but none out of reach."""
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
         raise ValueError("not an exact number")
-    return Fraction(text)
+    number = Fraction(text)
+    if not Fraction(1, _FARTHEST) <= number <= _FARTHEST:
+        raise ValueError("not a number of a plan")
+    return number
 
 
 def seal(manifest: Manifest) -> str:
@@ -179,11 +188,13 @@ def parse_manifest(text: str) -> Manifest:
             raise FolderError(f"The release has another format than {FORMAT}.")
         data = manifest["data"]
         levels, total = data["levels"], data["total"]
-        if not (isinstance(total, int) and isinstance(levels, list) and levels):
+        if isinstance(total, bool) or not isinstance(total, int) or not 0 <= total <= MAX_GROUPS:
+            raise TypeError
+        if not (isinstance(levels, list) and levels):
             raise TypeError
         if not all(isinstance(name, str) for name in levels):
             raise TypeError
-        _read_exact(manifest["privacy"]["epsilon"])
+        read_exact(manifest["privacy"]["epsilon"])
         read_receipt(manifest)
         check_sizes(data["sizes"])
         if not isinstance(manifest["files"], dict):

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tallytree.errors import FolderError
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import LevelArrays, Stored, is_large
-from tallytree.limits import MAX_CELLS
+from tallytree.limits import MAX_CELLS, MAX_MEASURED
 from tallytree.path_trees import Codes, Names, encode_column, find_runs, grow_tree
 from tallytree.sizes import Sizes, count_sizes
 from tallytree.sparse_rows import SparseRows
@@ -120,9 +120,16 @@ def read_values(
     stores = [_Sparse(shape) if sparse and is_large(shape) else _Dense(shape) for shape in shapes]
     for table in tables:
         values = table[value].to_numpy()
+        refuse_beyond(MAX_MEASURED, values)
         for level, place, rows in find_cells(table, hierarchy, sizes):
             stores[level].add(place, values[rows])
     return LevelArrays([store.finish() for store in stores])
+
+
+def refuse_beyond(most: int, values: Ints) -> None:
+    """Refuse numbers that no release has: their sums would not fit into 64 bits."""
+    if max(int(values.max(initial=0)), -int(values.min(initial=0))) > most:
+        raise FolderError(f"A row has a number beyond {most:,}.")
 
 
 class _Dense:

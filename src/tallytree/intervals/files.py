@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +21,10 @@ from tallytree.intervals.statistics import STATISTICS
 from tallytree.intervals.summaries import SummaryBounds
 from tallytree.intervals.unbiased import Estimates
 from tallytree.level_arrays import cut_rows, get_rows, get_shape
+from tallytree.limits import MAX_GROUPS
+from tallytree.manifest import read_exact
 from tallytree.release_files import read_file, write_file
-from tallytree.release_rows import find_cells
+from tallytree.release_rows import find_cells, refuse_beyond
 from tallytree.release_tables import make_plain, make_schema, name_regions, repeat_name
 from tallytree.sizes import Sizes, count_sizes
 
@@ -32,6 +33,9 @@ Ints = npt.NDArray[np.int64]
 INTERVALS, SUMMARIES = "intervals.parquet", "summaries.parquet"
 BOUNDS = ("groups_low", "groups_high", "groups_bias", "groups_error")
 FIGURES = ("value", "low", "high", "bias", "error")
+
+MOST_END = 4 * MAX_GROUPS
+"""Far above where any interval ends: a count is at most MAX_GROUPS."""
 
 
 def write_intervals(
@@ -130,10 +134,10 @@ def write_estimates(table: pa.Table, path: Path) -> int:
 def read_intervals(folder: Path, stated: Mapping[str, Any], hierarchy: Hierarchy, sizes: Sizes) -> Intervals:
     """Both files, and what the manifest says of them."""
     try:
-        coverage, replicates, seed = Fraction(stated["coverage"]), stated["replicates"], stated["seed"]
-        if not (isinstance(replicates, int) and isinstance(seed, int) and 0 < coverage < 1):
+        coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
+        if not (isinstance(replicates, int) and isinstance(seed, int) and coverage < 1):
             raise TypeError
-    except (KeyError, TypeError, ValueError, ArithmeticError):
+    except (KeyError, TypeError, ValueError):
         raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
     return Intervals(
         _read_cells(folder / INTERVALS, hierarchy, sizes),
@@ -157,6 +161,8 @@ def _read_cells(path: Path, hierarchy: Hierarchy, sizes: Sizes) -> tuple[CellBou
     ]
     for table in read_file(path, hierarchy.levels, *BOUNDS):
         columns = [table[name].to_numpy() for name in BOUNDS]
+        for ends in columns[:2]:
+            refuse_beyond(MOST_END, ends)
         for level, place, rows in find_cells(table, hierarchy, sizes):
             bounds = levels[level]
             arrays: tuple[npt.NDArray[Any], ...] = bounds.low, bounds.high, bounds.bias, bounds.error
@@ -171,9 +177,9 @@ def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ..
         table = pa_parquet.read_table(path)
         figures = np.stack([table[figure].to_numpy().astype(np.float64) for figure in FIGURES])
         names = table.select([*hierarchy.levels, "level", "statistic"])
-    except FileNotFoundError:
-        raise
-    except (KeyError, ValueError, TypeError, OSError, pa.ArrowException):
+    except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as problem:
+        if isinstance(problem, OSError) and problem.errno:
+            raise  # the disk, not what is on it
         raise FolderError(f"{path.name} is damaged: it does not have its columns.") from None
     found = []
     first = 0
