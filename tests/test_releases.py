@@ -9,7 +9,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree.errors import CheckError, FolderError
+from tallytree.errors import CheckError, FolderError, HierarchyError
 from tallytree.folders import new_folder
 from tallytree.mechanisms.direct_dp import DirectDP
 
@@ -186,3 +186,19 @@ def test_a_result_that_fails_its_checks_is_withheld(
     monkeypatch.setattr(DirectDP, "postprocess", broken)
     with pytest.raises(CheckError, match="check of consistency"):
         tt.release(counts, epsilon=1, mechanism="direct-dp")
+
+
+def test_every_table_of_a_release_has_columns_for_all_levels(tmp_path: Path) -> None:
+    """A level that is called like another column is refused before anything is spent."""
+    paths = [("US", "GA"), ("US", "NY")]
+    made = tt.release(
+        tt.GroupCounts(tt.Hierarchy.from_paths(["a", "b"], paths), (1, 2), [[9, 9]] * 2), epsilon=1
+    )
+    tt.add_intervals(made, replicates=10).save(tmp_path / "out")
+    tables = [pa_parquet.read_schema(path).names for path in (tmp_path / "out").glob("*.parquet")]
+    tables += [made.to_arrow().column_names, made.estimate_unbiased().column_names]
+    assert len(tables) == 6
+    for name in {name for names in tables for name in names} - {"a", "b"}:
+        hierarchy = tt.Hierarchy.from_paths(["a", name], paths)
+        with pytest.raises(HierarchyError, match=f"may not be called '{name}'"):
+            tt.release(tt.GroupCounts(hierarchy, (1, 2), [[9, 9]] * 2), epsilon=1)

@@ -20,7 +20,11 @@ from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
 
-FIXED = ("level", "size", "groups", "measured", "groups_low", "groups_high", "groups_bias", "groups_error")
+FIXED = (
+    *("level", "size", "groups", "measured", "groups_low", "groups_high", "groups_bias", "groups_error"),
+    *("statistic", "value", "low", "high", "bias", "error", "estimate", "variance"),
+)
+"""The columns beside the levels: of counts and measurements, intervals, summaries and unbiased estimates."""
 
 NAME = pa.dictionary(pa.int32(), pa.string())
 """How names are held: a file of ours has them as text, each once for every few regions."""
