@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,11 +21,12 @@ from tallytree.errors import FolderError, InputError, IntervalsError, MechanismE
 from tallytree.intervals import pools
 from tallytree.intervals.contexts import EDGES, LEAST_REACH, REACH, find_contexts
 from tallytree.intervals.files import BOUNDS, INTERVALS, SUMMARIES
+from tallytree.intervals.intervals import check_intervals
 from tallytree.intervals.making import make_intervals
 from tallytree.intervals.pools import CellPool, find_quantile, find_value_edges, merge
 from tallytree.intervals.statistics import QUANTILES, STATISTICS, summarize
 from tallytree.intervals.summaries import SummaryPool, find_widths
-from tallytree.intervals.unbiased import estimate_counts, estimate_size_sums
+from tallytree.intervals.unbiased import Estimates, estimate_counts, estimate_size_sums
 from tallytree.mechanisms.registry import find_mechanism
 from tallytree.privacy.deviations import find_count_deviation, find_variance
 from tallytree.privacy.plan import LevelPlan, Plan
@@ -288,6 +290,76 @@ def test_replicates_of_replicates_widen_what_shrinks() -> None:
     assert (find_widths([pool(81)], [pool(90)]) == 1.0).all()
 
 
+def pool_summaries(released: Ints, made: list[Ints]) -> SummaryPool:
+    pool = SummaryPool(released, (1, released.shape[1]))
+    for counts in made:
+        pool.add(counts)
+    return pool
+
+
+AS_THEY_ARE = np.ones(len(STATISTICS))
+
+
+def test_what_sums_up_a_region_gets_intervals_of_its_own_errors() -> None:
+    rng = np.random.default_rng(6)
+    truth = rng.integers(4000, 6000, (400, 6))
+
+    def mangle(counts: Ints) -> Ints:
+        mangled: Ints = counts + np.rint(rng.normal(0, 20, counts.shape)).astype(np.int64)
+        return mangled
+
+    released = mangle(truth)
+    found = pool_summaries(released, [mangle(released) for _ in range(40)]).finish(0.9, AS_THEY_ARE, None)
+    wanted = summarize(truth, (1, 6))
+    for place in range(3):  # groups, the sum of sizes, their mean
+        low, high = found.low[:, place], found.high[:, place]
+        assert 0.86 < ((low <= wanted[:, place]) & (wanted[:, place] <= high)).mean() < 0.95
+        # A control: with half the width, intervals do not cover.
+        assert (abs(wanted[:, place] - (low + high) / 2) <= (high - low) / 4).mean() < 0.7
+    assert (found.value == summarize(released, (1, 6))).all()
+
+
+def test_intervals_of_quantiles_are_sizes() -> None:
+    """Each replicate says one size less than it was made from, so the true median is one more."""
+    sizes = np.arange(1, 6)
+    released, made = (np.tile(1000 * (sizes == median), (4, 1)) for median in (3, 2))
+    for width, least in ((1.0, 4), (1.3, 4), (1.6, 5)):
+        found = pool_summaries(released, [made] * 10).finish(0.9, width * AS_THEY_ARE, None)
+        for place in map(STATISTICS.index, QUANTILES):
+            assert found.low[:, place].tolist() == found.high[:, place].tolist() == [least] * 4
+
+
+def test_sums_are_looked_for_around_estimates_that_are_more_exact() -> None:
+    released = np.array([[600, 400], [600, 400]])  # 1,000 groups with 1,400 people
+    made = [released + off * np.array([-1, 1]) for off in (90, 100, 110) * 4]  # 100 people too many, or so
+    exact, vague = 1290.0, 1e6
+    sums = Estimates(np.array([[exact], [exact]]), np.array([[4.0], [vague]]))
+    found = pool_summaries(released, made).finish(0.9, AS_THEY_ARE, sums)
+    people, mean = STATISTICS.index("size_sum"), STATISTICS.index("size_mean")
+    reach = 1.6448536 * 2
+    assert found.low[0, people] == np.floor(exact - reach)
+    assert found.high[0, people] == np.ceil(exact + reach)
+    assert found.low[0, mean] == pytest.approx((exact - reach) / 1000)  # the number of groups never changed
+    assert found.high[0, mean] == pytest.approx((exact + reach) / 1000)
+    own = pool_summaries(released, made).finish(0.9, AS_THEY_ARE, None)
+    assert found.low[1].tolist() == own.low[1].tolist()
+    assert found.high[1].tolist() == own.high[1].tolist()
+
+
+@pytest.mark.parametrize(("low", "high"), [(3.0, 2.0), (-1.0, 2.0), (np.nan, 2.0), (1.0, np.inf)])
+def test_a_summary_without_an_interval_is_found(release: tt.Release, low: float, high: float) -> None:
+    assert release.intervals
+    assert check_intervals(release.intervals).passed
+    first, *others = release.intervals.summaries
+    ends = first.low.copy(), first.high.copy()
+    ends[0][0, 2], ends[1][0, 2] = low, high
+    wrong = replace(first, low=ends[0], high=ends[1])
+    check = check_intervals(replace(release.intervals, summaries=(wrong, *others)))
+    assert check.violations == 1
+    nothing = replace(wrong, value=np.full_like(first.value, np.nan))
+    assert check_intervals(replace(release.intervals, summaries=(nothing, *others))).passed
+
+
 # All of it.
 
 
@@ -307,6 +379,11 @@ def test_intervals_cover_what_they_promise(counts: tt.GroupCounts, mechanism: st
             well_above = truth > 8 * find_count_deviation(run.measurements.plan.levels[level])
             for name, which in (("all", truth >= 0), ("some", truth > 0), ("many", well_above)):
                 covered.setdefault((level, name), []).append(inside[which])
+            told = summarize(truth, counts.sizes)
+            bounds = found.summaries[level]
+            for place, name in enumerate(STATISTICS[:3]):  # these quantiles are all on the edge of two sizes
+                held = (bounds.low <= told) & (told <= bounds.high)
+                covered.setdefault((level, name), []).append(held[:, place])
             half = (cells.high - cells.low) // 4
             middle = (cells.high + cells.low) // 2
             covered.setdefault((level, "control"), []).append((abs(truth - middle) <= half)[well_above])
@@ -315,6 +392,8 @@ def test_intervals_cover_what_they_promise(counts: tt.GroupCounts, mechanism: st
         slack = 4 * np.sqrt(0.09 / sum(map(len, parts)))  # four deviations of a binomial
         if name == "control":
             assert share < 0.75, (level, name, share)
+        elif name in STATISTICS:
+            assert share > 0.85 - slack, (level, name, share)
         else:
             assert share > 0.87 - slack, (level, name, share)
         if name == "many":
@@ -455,7 +534,28 @@ def test_damaged_intervals_are_refused(release: tt.Release, tmp_path: Path, name
         tt.load(tmp_path / "r")
 
 
-@pytest.mark.parametrize("stated", [{}, {"coverage": "x"}, {"coverage": "0.9", "replicates": "1", "seed": 0}])
+def test_ends_that_are_out_of_reach_are_refused(release: tt.Release, tmp_path: Path) -> None:
+    release.save(tmp_path / "r")
+    path = tmp_path / "r" / INTERVALS
+    table = pa_parquet.read_table(path)
+    for end in BOUNDS[:2]:
+        far = pa.array([2**62] * table.num_rows)
+        pa_parquet.write_table(table.set_column(table.column_names.index(end), end, far), path)
+        with pytest.raises(FolderError, match="number beyond"):
+            tt.load(tmp_path / "r")
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {},
+        {"coverage": "x"},
+        {"coverage": "9/10", "replicates": "1", "seed": 0},
+        {"coverage": "11/10", "replicates": 10, "seed": 0},
+        {"coverage": 0.9, "replicates": 10, "seed": 0},
+        {"coverage": "1e-999999999", "replicates": 10, "seed": 0},  # which would fill the memory
+    ],
+)
 def test_a_manifest_that_misstates_intervals_is_refused(
     release: tt.Release, tmp_path: Path, stated: dict[str, object]
 ) -> None:

@@ -48,5 +48,9 @@ def check_intervals(intervals: Intervals) -> Check:
     on the other.
     """
     wrong = sum(int(((cells.low < 0) | (cells.high < cells.low)).sum()) for cells in intervals.cells)
+    for found in intervals.summaries:
+        right = (found.low >= 0) & (found.low <= found.high) & np.isfinite(found.high)
+        # A region without groups has neither a mean nor quantiles, and no intervals of them.
+        wrong += int((np.isfinite(found.value) & ~right).sum())
     statement = "intervals begin at zero or above, and end after that"
     return Check("intervals", statement, wrong, "one does not" if wrong else "")

@@ -73,6 +73,8 @@ class SummaryPool:
             high[:, place] += up * widths[place]
             if name in WHOLE:
                 low[:, place], high[:, place] = np.floor(low[:, place]), np.ceil(high[:, place])
+            elif name in QUANTILES:  # which are sizes: a width of 1.2 must not leave an interval without any
+                low[:, place], high[:, place] = np.rint(low[:, place]), np.rint(high[:, place])
         if sums is not None:
             off = np.sqrt(squares / times)
             _look_around(sums, coverage, off, low, high, self._value)
