@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 
 import tallytree as tt
-from tallytree.verification import check_budget, check_public_totals, verify_counts
+from tallytree.verification import check_budget, check_public_totals, count_inconsistencies, verify_counts
 
 Ints = npt.NDArray[np.int64]
 
@@ -54,6 +54,7 @@ def test_every_violation_is_counted() -> None:
     counts = good()
     counts[1] = counts[1] + 1  # NY and DC, both sizes: DC is a leaf, so its own sum is not in question
     assert violations(counts) == {"consistency": 4, "validity": 0, "faithfulness": 2}
+    assert count_inconsistencies(H, counts) == [2, 2, 0]
 
 
 @pytest.mark.parametrize("field", ["sensitivity", "loss", "scale"])

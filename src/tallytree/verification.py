@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
@@ -75,39 +75,38 @@ def verify_counts(
 def check_consistency(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
     """Condition 2: for every region and size, the subregions' counts add up to the region's."""
     violations, example = 0, ""
-    for level in range(len(hierarchy.levels) - 1):
-        sums = _add_subregions(hierarchy, counts, level)
-        has_children = hierarchy.has_children(level)
-        for start, stop in cut_rows(*get_shape(counts, level)):
-            values = get_rows(counts, level, start, stop)
-            wrong = (sums[start:stop] != values) & has_children[start:stop, None]
+    for level in range(len(hierarchy.levels)):
+        for start, values, sums, wrong in _compare_with_subregions(hierarchy, counts, level):
             violations += int(wrong.sum())
             if wrong.any() and not example:
                 region, size = _first(wrong)
                 example = (
                     f"{_place(hierarchy, level, start + region)} has {values[region, size]} groups of size "
-                    f"{sizes[0] + size}, its subregions {sums[start + region, size]}"
+                    f"{sizes[0] + size}, its subregions {sums[region, size]}"
                 )
     return Check("consistency", "subregions add up to their region", violations, example)
 
 
 def count_inconsistencies(hierarchy: Hierarchy, counts: Sequence[Ints]) -> list[int]:
     """For each level, at how many regions and sizes a region differs from the sum of its subregions."""
-    found = []
-    for level in range(len(hierarchy.levels)):
-        wrong = 0
-        if level + 1 < len(hierarchy.levels):
-            sums = _add_subregions(hierarchy, counts, level)
-            has_children = hierarchy.has_children(level)
-            for start, stop in cut_rows(*get_shape(counts, level)):
-                off = sums[start:stop] != get_rows(counts, level, start, stop)
-                wrong += int(off[has_children[start:stop]].sum())
-        found.append(wrong)
-    return found
+    return [
+        sum(int(wrong.sum()) for *_, wrong in _compare_with_subregions(hierarchy, counts, level))
+        for level in range(len(hierarchy.levels))
+    ]
 
 
-def _add_subregions(hierarchy: Hierarchy, counts: Sequence[Ints], level: int) -> Ints:
-    return add_children(counts, level + 1, hierarchy.parents(level + 1), hierarchy.region_counts[level])
+def _compare_with_subregions(
+    hierarchy: Hierarchy, counts: Sequence[Ints], level: int
+) -> Iterator[tuple[int, Ints, Ints, npt.NDArray[np.bool_]]]:
+    """Some regions of a level at a time: the first one's index, counts, sums of subregions, what is wrong."""
+    if level + 1 == len(hierarchy.levels):
+        return
+    sums = add_children(counts, level + 1, hierarchy.parents(level + 1), hierarchy.region_counts[level])
+    has_children = hierarchy.has_children(level)
+    for start, stop in cut_rows(*get_shape(counts, level)):
+        values = get_rows(counts, level, start, stop)
+        wrong = (sums[start:stop] != values) & has_children[start:stop, None]
+        yield start, values, sums[start:stop], wrong
 
 
 def check_validity(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
