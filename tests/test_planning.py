@@ -254,7 +254,9 @@ def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp
     )
 )
 def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple[float, float]]]) -> None:
-    picture = draw_lines("a < b", [Line(f"<{i}>", points) for i, points in enumerate(lines)], x="x", y="y")
+    picture = draw_lines(
+        "a < b", [Line(f"<{i}>\x07", points) for i, points in enumerate(lines)], x="x", y="y"
+    )
     root = ElementTree.fromstring(picture)
     circles = [node for node in root if node.tag.endswith("circle")]
     assert len(circles) == sum(map(len, lines))

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+
+from tallytree.ink import write_text
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 80, 150, 40, 50
@@ -49,8 +50,8 @@ def draw_lines(title: str, lines: Sequence[Line], *, x: str, y: str) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
         'font-family="sans-serif" font-size="13">',
-        f"<title>{escape(title)}</title><style>{STYLE}</style>",
-        f'<text x="{LEFT}" y="20" font-weight="bold">{escape(title)}</text>',
+        f"<title>{write_text(title)}</title><style>{STYLE}</style>",
+        f'<text x="{LEFT}" y="20" font-weight="bold">{write_text(title)}</text>',
         _write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x, "middle"),
         _write(14, TOP - 8, y, "start"),
     ]
@@ -77,4 +78,4 @@ def _draw_grid_line(x1: float, y1: float, x2: float, y2: float) -> str:
 
 
 def _write(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{write_text(text)}</text>'
