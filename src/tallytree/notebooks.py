@@ -24,6 +24,7 @@ from tallytree.privacy.budget import show_exact
 from tallytree.report.accuracy import find_accuracy
 from tallytree.report.markup import Html, join, name, tag
 from tallytree.report.wording import MOST_READABLE, describe_factor, show_short
+from tallytree.sizes import count_sizes
 
 if TYPE_CHECKING:
     from tallytree.comparison.results import Comparison
@@ -170,7 +171,7 @@ def _describe_privacy(plan: Plan) -> str:
 
 
 def _write_status(release: Release) -> Html:
-    cells = release.hierarchy.region_count * (release.sizes[1] - release.sizes[0] + 1)
+    cells = release.hierarchy.region_count * count_sizes(release.sizes)
     if cells > MOST_CELLS:
         return tag("p", "Not checked just to be shown: release.verify() does it.", style=f"margin:0;{QUIET}")
     verification = release.verify()

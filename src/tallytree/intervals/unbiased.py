@@ -18,7 +18,7 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.deviations import find_variance
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.plan import Plan
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, count_sizes
 
 Floats = npt.NDArray[np.float64]
 
@@ -55,7 +55,7 @@ def _weigh_sizes(query: str, sizes: Sizes) -> Floats:
     """How often each answer is in the sum: sum_s s n_s = high c_high - sum_(s < high) c_s."""
     if query == "sizes":
         return np.arange(sizes[0], sizes[1] + 1, dtype=np.float64)
-    weights = np.full(sizes[1] - sizes[0] + 1, -1.0)
+    weights = np.full(count_sizes(sizes), -1.0)
     weights[-1] = sizes[1]
     return weights
 

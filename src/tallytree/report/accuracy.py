@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from tallytree.privacy.deviations import find_deviation
 from tallytree.privacy.plan import LevelPlan, Plan
 
 COVERED = 0.95
-NORMAL_QUANTILE = 1.959963984540054
-"""Of 0.975: nineteen of twenty values of a normal distribution lie within so many standard deviations."""
 
 ANSWERS = {
     "sizes": "the number of groups of one size in one region",
@@ -46,11 +45,12 @@ def find_accuracy(plan: Plan) -> list[LevelAccuracy]:
 def find_reach(level: LevelPlan) -> int:
     """The least k for which the noise is within -k .. k with probability 95 %.
 
-    For two-sided geometric noise P(|noise| > k) = 2 q^(k+1) / (1 + q).
+    For two-sided geometric noise P(|noise| > k) = 2 q^(k+1) / (1 + q). Discrete Gaussian noise is taken as
+    normal, and k is rounded up: it may be one more than the least.
     """
     scale = float(level.scale)
     if level.unit == "rho":
-        return math.ceil(NORMAL_QUANTILE * scale)
+        return math.ceil(NormalDist().inv_cdf((1 + COVERED) / 2) * scale)
     q = math.exp(-1 / scale)
     if 2 * q / (1 + q) <= 1 - COVERED:
         return 0

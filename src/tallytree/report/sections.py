@@ -47,7 +47,7 @@ def write_lead(release: Release, verification: Verification) -> Html:
         ),
     ]
     return join(
-        tag("p", describe_release(plan, release.total, plan.hierarchy.levels), class_="lead"),
+        tag("p", describe_release(plan, release.total), class_="lead"),
         *([] if verification else [_warn()]),
         tag(
             "dl",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 from tallytree.privacy.budget import show_exact
@@ -14,11 +13,11 @@ MOST_READABLE = 12
 """The largest epsilon for which a factor or a chance still says something."""
 
 
-def describe_release(plan: Plan, total: int, levels: Sequence[str]) -> str:
+def describe_release(plan: Plan, total: int) -> str:
     """What was released, in a sentence or two."""
     low, high = plan.sizes
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
-    where = f"each of {regions:,} regions, on {len(levels)} levels" if regions > 1 else "one region"
+    where = f"each of {regions:,} regions, on {len(plan.levels)} levels" if regions > 1 else "one region"
     return (
         f"This page shows how many groups of each size, from {low:,} to {high:,}, there are in {where}: "
         f"{total:,} groups in all. The counts are not exact. Noise was added to them before anybody saw "
