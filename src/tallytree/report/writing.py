@@ -21,5 +21,5 @@ def write_report(
     shapes: ShapeMap | None = None,
 ) -> None:
     """Write the page of a release; it takes the place of an earlier one when it is complete."""
-    page = write_page(release, verification or release.verify(), shapes=shapes)
-    write_whole(target, page.encode())
+    checked = release.verify() if verification is None else verification
+    write_whole(target, write_page(release, checked, shapes=shapes).encode())
