@@ -7,6 +7,8 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from tallytree.report.packing import FACTS, Intervals
+from tallytree.intervals.intervals import Intervals
+from tallytree.intervals.pools import CellBounds
+from tallytree.intervals.statistics import summarize
+from tallytree.intervals.summaries import SummaryBounds
+from tallytree.releases import MAKER
+from tallytree.report.packing import FACTS, MEAN_GRID, SHOWN
 
 Ints = npt.NDArray[np.int64]
 
@@ -56,13 +63,21 @@ def release_of(hierarchy: tt.Hierarchy, sizes: tuple[int, int], *, epsilon: str 
     return tt.release(tt.GroupCounts(hierarchy, sizes, leaf), epsilon=epsilon)
 
 
-def invent_intervals(release: tt.Release) -> Intervals:
-    """For tests of the page: no release has any yet."""
-    return Intervals(
-        low=[np.maximum(counts - 7, 0) for counts in release.counts],
-        high=[counts + 9 for counts in release.counts],
-        coverage="90 %",
-    )
+SUMMARY_REACH = np.array([30, 90, 0.001, 0, 1, 1, 1, 1])
+"""How far below each statistic of a region its invented interval begins; it ends twice as far above."""
+
+
+def invent_intervals(release: tt.Release) -> tt.Release:
+    """A release with intervals that are easy to tell."""
+    cells, summaries = [], []
+    for counts in release.counts:
+        nothing = np.zeros(counts.shape, dtype=np.float32)
+        cells.append(CellBounds(np.maximum(counts - 7, 0), counts + 9, nothing, nothing))
+        value = summarize(counts, release.sizes)
+        low, high = np.maximum(value - SUMMARY_REACH, 0), value + 2 * SUMMARY_REACH
+        summaries.append(SummaryBounds(value, 0 * value, 0 * value, low, high))
+    intervals = Intervals(tuple(cells), tuple(summaries), Fraction(9, 10), replicates=10, seed=0)
+    return replace(release, intervals=intervals, made_by=MAKER)
 
 
 def write_shapes(path: Path, release: tt.Release, *, extra: bool = True) -> None:
@@ -121,6 +136,15 @@ def unpack(text: str, regions: int, sizes: tuple[int, int], *, intervals: bool =
             at += 4 if intervals else 2
     assert at == len(numbers)
     return (groups, low, high) if intervals else (groups,)
+
+
+def unpack_summaries(text: str) -> npt.NDArray[np.float64]:
+    """Regions x SHOWN x (low, high); NaN where there is no interval."""
+    numbers = np.array(read_numbers(text), dtype=np.float64).reshape(-1, len(SHOWN), 2)
+    ends = np.stack([numbers[..., 0] - 1, numbers[..., 0] - 1 + numbers[..., 1]], axis=-1)
+    ends[:, SHOWN.index("size_mean")] /= MEAN_GRID
+    ends[numbers[..., 0] == 0] = np.nan
+    return ends
 
 
 def read_shape_numbers(text: str) -> list[tuple[int, list[list[tuple[int, int]]]]]:

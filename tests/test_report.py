@@ -24,20 +24,24 @@ from hypothesis.extra import numpy as st_numpy
 import tallytree as tt
 from tallytree.cli import main as cli
 from tallytree.errors import FolderError, ReportError
+from tallytree.intervals.statistics import STATISTICS, summarize
+from tallytree.intervals.summaries import SummaryBounds
 from tallytree.privacy.deviations import find_deviation
 from tallytree.privacy.plan import LevelPlan
 from tallytree.report import content, shapes
 from tallytree.report.accuracy import find_reach
 from tallytree.report.content import gather
 from tallytree.report.markup import tag, write_json
-from tallytree.report.packing import MEAN_GRID, encode, pack_level
+from tallytree.report.packing import MEAN_GRID, SHOWN, encode, pack_level, pack_summaries
 from tallytree.report.page import write_page
 from tallytree.report.projection import project
 from tallytree.report.shapes import read_shapes
 from tallytree.report.wording import describe_safety
 from tallytree.report.writing import REPORT, write_report
+from tallytree.verification import Check, Verification
 from tests.report_support import (
     HOSTILE,
+    SUMMARY_REACH,
     invent_intervals,
     make_hostile_release,
     make_release,
@@ -46,11 +50,13 @@ from tests.report_support import (
     read_numbers,
     read_shape_numbers,
     unpack,
+    unpack_summaries,
     write_shapes,
 )
 
 RELEASE = make_release()
 PAGE = write_page(RELEASE, RELEASE.verify())
+PLACES = [STATISTICS.index(name) for name in SHOWN]
 
 
 # What is packed is what is released.
@@ -130,12 +136,43 @@ def test_the_page_is_the_same_from_the_folder(tmp_path: Path) -> None:
 
 
 def test_intervals_are_plugged_in_where_there_are_any() -> None:
-    page = write_page(RELEASE, RELEASE.verify(), intervals=invent_intervals(RELEASE))
+    known = invent_intervals(RELEASE)
+    page = write_page(known, known.verify())
     assert json.loads(read_element(page, "facts"))["coverage"] == "90 %"
     groups, low, high = unpack(read_element(page, "counts-2"), 12, (1, 12), intervals=True)
     assert (groups == RELEASE.counts[2]).all()
     assert (low == np.maximum(groups - 7, 0)).all()
     assert (high == groups + 9).all()
+    assert "summaries-0" not in PAGE
+    for level, counts in enumerate(RELEASE.counts):
+        value = summarize(counts, (1, 12))[:, PLACES]
+        found = unpack_summaries(read_element(page, f"summaries-{level}"))
+        np.testing.assert_allclose(found[..., 0], np.maximum(value - SUMMARY_REACH[PLACES], 0), atol=1e-6)
+        np.testing.assert_allclose(found[..., 1], value + 2 * SUMMARY_REACH[PLACES], atol=1e-6)
+
+
+def test_what_is_not_an_interval_is_not_packed_as_one() -> None:
+    """A region without groups has none of a mean; a damaged file may hold anything."""
+    value = summarize(np.array([[3, 5]]), (1, 2))
+    low, high = (np.repeat(value, 6, axis=0) for _ in range(2))
+    mean = STATISTICS.index("size_mean")
+    low[1, mean] = high[1, mean] = np.nan
+    low[2, mean], high[2, mean] = -np.inf, np.inf
+    low[3, mean] = -1.0
+    low[4, mean] = high[4, mean] + 1
+    high[5, mean] = 1e305  # too large for the page, and in its steps even for a float
+    found = unpack_summaries(pack_summaries(SummaryBounds(low, low, low, low, high)))
+    assert np.isfinite(found).sum(axis=(1, 2)).tolist() == [14, *[12] * 5]
+    np.testing.assert_array_equal(found[5, 2:], found[0, 2:])
+
+
+def test_intervals_of_key_figures_take_little_room() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(rng.lognormal(8, 1.5, (3197, 1)) * 0.7 ** np.arange(20))
+    value = summarize(counts, (1, 20))
+    spread = rng.lognormal(0, 1, value.shape) * [30, 90, 0.01, 0, 0, 0.5, 1, 1]
+    bounds = SummaryBounds(value, value, value, np.maximum(value - spread, 0), value + spread)
+    assert len(pack_summaries(bounds)) < 150_000
 
 
 def test_levels_that_a_page_cannot_hold_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -533,6 +570,15 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="cannot be written"):
         write_report(RELEASE, tmp_path / REPORT)
     assert [path.name for path in tmp_path.iterdir()] == [REPORT]
+
+
+def test_the_report_shows_the_checks_that_it_is_given(tmp_path: Path) -> None:
+    """Also where they failed, and those that the report would make itself would not."""
+    failed = Verification((Check("solution", "post-processing gives these counts", 3, "one differs by 7"),))
+    write_report(RELEASE, tmp_path / REPORT, verification=failed)
+    page = (tmp_path / REPORT).read_text(encoding="utf-8")
+    assert "This release does not hold what it promises." in page
+    assert "one differs by 7" in page
 
 
 def test_a_release_is_not_lost_when_its_report_fails(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from benchmarks import reports
 
+from tallytree.intervals.statistics import summarize
 from tallytree.report.page import write_page
 from tallytree.report.shapes import read_shapes
-from tests.report_support import HOSTILE, invent_intervals, make_hostile_release, make_release, write_shapes
+from tests.report_support import (
+    HOSTILE,
+    SUMMARY_REACH,
+    invent_intervals,
+    make_hostile_release,
+    make_release,
+    write_shapes,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Dialog, Page
@@ -31,6 +40,8 @@ pytestmark = [
 ]
 
 DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
+EMPTY = "AwA="
+"""Nothing, deflated, in base64."""
 
 
 class Visit:
@@ -91,10 +102,11 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     hostile = make_hostile_release()
     large = make_release(1065, sizes=(1, 1000))
     flat = make_release(1, sizes=(3, 5))
+    known = invent_intervals(RELEASE)
     pages = {
         "plain": write_page(RELEASE, RELEASE.verify()),
         "map": write_page(RELEASE, RELEASE.verify(), shapes=drawn),
-        "intervals": write_page(RELEASE, RELEASE.verify(), intervals=invent_intervals(RELEASE)),
+        "intervals": write_page(known, known.verify()),
         "hostile": write_page(hostile, hostile.verify()),
         "large": write_page(large, large.verify()),
         "flat": write_page(flat, flat.verify()),
@@ -164,11 +176,11 @@ def test_it_renders_quietly_and_is_accessible(visit: Any, name: str, dark: bool)
     assert find_axe_violations(there.page) == []
 
 
-@pytest.mark.parametrize("name", ["plain", "hostile", "map"])
+@pytest.mark.parametrize("name", ["plain", "hostile", "map", "intervals"])
 def test_it_fits_a_phone(visit: Any, name: str) -> None:
     there = visit(name, size=PHONE, is_mobile=True, has_touch=True)
     there.page.check("input[name=slot][value=b]")
-    there.search("o" if name == "plain" else "in")
+    there.search("in" if name in ("hostile", "map") else "o")
     assert there.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert find_axe_violations(there.page) == []
     there.page.tap("#range [data-value=all]")
@@ -193,9 +205,15 @@ def test_without_a_script_the_rest_is_there(browser: Browser, files: dict[str, P
     context.close()
 
 
-def test_a_damaged_page_says_so(browser: Browser, files: dict[str, Path], tmp_path: Path) -> None:
-    damaged = files["plain"].read_text(encoding="utf-8")
-    (tmp_path / "damaged.html").write_text(re.sub(r'(id="counts-1">).{9}', r"\1AAAAAAAAA", damaged))
+@pytest.mark.parametrize("key", ["counts-1", "summaries-1"])
+@pytest.mark.parametrize("data", ["A" * 9, EMPTY])
+def test_a_damaged_page_says_so(
+    browser: Browser, files: dict[str, Path], tmp_path: Path, key: str, data: str
+) -> None:
+    whole = files["intervals"].read_text(encoding="utf-8")
+    damaged = re.sub(rf'(id="{key}">)[^<]*', rf"\g<1>{data}", whole)
+    assert damaged != whole
+    (tmp_path / "damaged.html").write_text(damaged, encoding="utf-8")
     page = browser.new_page()
     page.goto((tmp_path / "damaged.html").as_uri())
     page.wait_for_selector("#trouble:visible")
@@ -245,6 +263,54 @@ def test_intervals_are_drawn_where_there_are_any(visit: Any) -> None:
     there.page.check("#cumulative")
     assert there.page.get_attribute(".whiskers-a", "d") == ""
     assert visit("plain").page.get_attribute(".whiskers-a", "d") == ""
+
+
+def write_interval(low: float, high: float) -> str:
+    return f"{low:,.0f} to\N{NO-BREAK SPACE}{high:,.0f}"
+
+
+def test_key_figures_have_their_intervals(visit: Any) -> None:
+    there = visit("intervals")
+    there.search("County B-02")
+    place = [path[-1] for path in RELEASE.hierarchy.regions("county")].index("County B-02")
+    groups, _, mean, *quantiles = summarize(RELEASE.counts[2], (1, 12))[place]
+    (row,) = there.summary()
+    assert row[0].split("\n") == [show(int(groups)), write_interval(groups - 30, groups + 60)]
+    # The ends are 0.003 apart: two places would not tell them from each other.
+    assert re.fullmatch(r"\d+\.\d{3}\n\d+\.\d{3} to\xa0\d+\.\d{3}", row[1])
+    shown = [float(number) for number in re.findall(r"[\d.]+", row[1])]
+    assert shown == pytest.approx([mean, mean - 0.001, mean + 0.002], abs=6e-4)
+    assert row[3] == f"{quantiles[0]:.0f}\n±\N{NO-BREAK SPACE}0"
+    assert row[4:8] == [f"{q:.0f}\n{write_interval(q - 1, q + 2)}" for q in quantiles[1:]]
+    assert "\n" not in row[2] + row[8]  # of these there are no intervals
+    assert "90 % intervals" in there.text("#summary caption")
+    there.page.check("input[name=slot][value=b]")
+    there.search("State C")
+    rows = there.summary()
+    assert rows[0] == row
+    assert write_interval(RELEASE.counts[1][2].sum() - 30, RELEASE.counts[1][2].sum() + 60) in rows[1][0]
+    assert not any("\n" in cell for cell in rows[2])
+    plain = visit("plain")
+    assert plain.page.locator(".interval").count() == 0
+    assert "interval" not in plain.text("#summary caption")
+
+
+def test_key_figures_on_a_phone_are_rows(visit: Any) -> None:
+    """Nothing of them has to be scrolled to, and a turned phone shows them as a table again."""
+    there = visit("intervals", size=PHONE, is_mobile=True, has_touch=True)
+    there.page.check("input[name=slot][value=b]")
+    there.search("State C")
+    names = there.page.locator("#summary tbody th").all_inner_texts()
+    assert names == ["Groups", "Mean size", "Of size 1", "10 %", "25 %", "Median", "75 %", "90 %", "Largest"]
+    upright = there.summary()
+    assert all(len(row) == 3 for row in upright)
+    box = there.page.locator("#summary >> xpath=..")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    assert find_axe_violations(there.page) == []
+    there.page.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
+    there.page.wait_for_selector("#summary tbody tr:nth-child(3):last-child")
+    turned = there.summary()
+    assert [list(column) for column in zip(*turned, strict=True)] == upright
 
 
 # Controls.
@@ -521,6 +587,19 @@ def test_key_figures_of_all_regions_are_downloaded(visit: Any) -> None:
         int(n) for level in RELEASE.counts for n in level.sum(axis=1)
     ]
     assert all(1 <= float(row["quantile_10"]) <= float(row["mean_size"]) <= 12 for row in rows)
+
+
+def test_intervals_of_key_figures_are_downloaded(visit: Any) -> None:
+    rows = visit("intervals").save("#save-all")
+    assert list(rows[0])[4:9] == ["groups", "groups_low", "groups_high", "mean_size", "mean_size_low"]
+    assert "share_of_size_1_low" not in rows[0]
+    figures = np.concatenate([summarize(counts, (1, 12)) for counts in RELEASE.counts])
+    names = {"groups": 0, "mean_size": 2, "quantile_10": 3, "quantile_50": 5, "quantile_90": 7}
+    for name, place in names.items():
+        reach = SUMMARY_REACH[place]
+        for end, off in (("", 0), ("_low", -reach), ("_high", 2 * reach)):
+            found = [float(row[f"{name}{end}"]) for row in rows]
+            assert found == pytest.approx(np.maximum(figures[:, place] + off, 0), abs=1e-6), name + end
 
 
 # Hostile names.

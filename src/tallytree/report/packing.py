@@ -3,39 +3,38 @@
 A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells follow,
 one after the other, so that the page can find the cells of a region without reading those of the others. A
 cell is the distance from the region's last cell (of its first cell: from one below the lowest size) and the
-groups, and, where there are intervals, how far their ends are from the groups. A number has seven bits in
-each byte, the lowest first; a set eighth bit says that more follow (LEB128). All is deflated, in base64.
+groups, and, where there are intervals, how far their ends are from the groups. The intervals of what sums up
+the regions are packed beside it: for each region and statistic of :data:`SHOWN`, one more than the lower end
+and the width, or zeros where there is none. A number has seven bits in each byte, the lowest first; a set
+eighth bit says that more follow (LEB128). All is deflated, in base64.
 """
 
 from __future__ import annotations
 
 import base64
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from tallytree.intervals.statistics import QUANTILES, STATISTICS
+from tallytree.intervals.summaries import SummaryBounds
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 FACTS = 5
 """Numbers for each region: its cells, their bytes, its groups, the mean size, and its groups of size 1."""
+SHOWN = ("groups", "size_mean", *QUANTILES)
+"""The statistics whose intervals the page has, in its own order."""
 MEAN_GRID = 10**6
 """The mean size is a multiple of one part in this."""
+MOST = 2**53
+"""Whole numbers from here on are not all numbers of the page."""
 CHUNK = 2**18
 """Cells that are looked at together."""
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """What the true counts may be, for each level, regions x sizes."""
-
-    low: Sequence[Ints]
-    high: Sequence[Ints]
-    coverage: str
-    """The probability with which an interval holds the true count, in words: "90 %"."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,19 @@ def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = 
     return PackedLevel(write_bytes(np.concatenate([head, *cells])), all_facts[:, 2])
 
 
+def pack_summaries(bounds: SummaryBounds) -> str:
+    """The intervals of a level's statistics that are shown."""
+    places = [STATISTICS.index(name) for name in SHOWN]
+    grid = [MEAN_GRID if name == "size_mean" else 1 for name in SHOWN]
+    with np.errstate(over="ignore"):
+        low, high = (np.rint(ends[:, places] * grid) for ends in (bounds.low, bounds.high))
+    # Not where a region has no groups (NaN), nor in a damaged file that holds anything: the checks say so.
+    known = (low >= 0) & (low <= high) & (high < MOST)
+    numbers = np.zeros((*known.shape, 2), dtype=np.int64)
+    numbers[known] = np.column_stack([low[known] + 1, high[known] - low[known]])
+    return write_bytes(encode(numbers.ravel())[0])
+
+
 def _split(shape: tuple[int, ...]) -> Iterator[slice]:
     regions, sizes = shape
     step = max(1, CHUNK // max(1, sizes))
@@ -75,9 +87,9 @@ def _pack_rows(counts: Ints, lowest: int, ends: tuple[Ints, Ints] | None) -> tup
     first = np.flatnonzero(np.diff(region, prepend=-1))
     gap[first] = size[first] + 1
     values = counts[region, size]
-    columns = [gap, _fold(values)]
+    columns = [gap, fold(values)]
     if ends is not None:
-        columns += [_fold(values - ends[0][region, size]), _fold(ends[1][region, size] - values)]
+        columns += [fold(values - ends[0][region, size]), fold(ends[1][region, size] - values)]
     packed, lengths = encode(np.column_stack(columns).ravel())
     per_cell = lengths.reshape(-1, len(columns)).sum(axis=1)
     regions = len(counts)
@@ -98,7 +110,7 @@ def _as_count(values: Ints) -> Ints:
     return np.maximum(values, 0)
 
 
-def _fold(values: Ints) -> Ints:
+def fold(values: Ints) -> Ints:
     """Numbers of either sign as numbers that are not negative: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
     folded: Ints = np.where(values < 0, -2 * values - 1, 2 * values)
     return folded

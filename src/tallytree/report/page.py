@@ -9,9 +9,8 @@ from importlib.resources import files
 
 from tallytree.errors import ReportError, show
 from tallytree.releases import Release
-from tallytree.report.content import Content, find_intervals, gather
-from tallytree.report.markup import Html, join, tag, write_json
-from tallytree.report.packing import Intervals
+from tallytree.report.content import Content, gather
+from tallytree.report.markup import Html, join, name, tag, write_json
 from tallytree.report.sections import (
     write_accuracy,
     write_checks,
@@ -22,7 +21,18 @@ from tallytree.report.sections import (
 from tallytree.report.shapes import ShapeMap
 from tallytree.verification import Verification
 
-SCRIPTS = ("data", "numbers", "elements", "search", "icicle", "map", "chart", "downloads", "explorer")
+SCRIPTS = (
+    "data",
+    "numbers",
+    "figures",
+    "elements",
+    "search",
+    "icicle",
+    "map",
+    "chart",
+    "downloads",
+    "explorer",
+)
 """In this order they make one script."""
 
 POLICY = (
@@ -32,15 +42,9 @@ POLICY = (
 """What the page may load: its own script and style, by their digests, and nothing from anywhere."""
 
 
-def write_page(
-    release: Release,
-    verification: Verification,
-    *,
-    shapes: ShapeMap | None = None,
-    intervals: Intervals | None = None,
-) -> str:
-    """The whole page. ``intervals`` are those of the release, if none are given."""
-    content = gather(release, intervals or find_intervals(release))
+def write_page(release: Release, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
+    """The whole page, with the map if there are shapes."""
+    content = gather(release)
     if shapes is not None and shapes.level >= len(content.levels):
         level = show(release.hierarchy.levels[shapes.level])
         raise ReportError(
@@ -53,7 +57,7 @@ def write_page(
         "title": tag("title", f"{root[:100]}: groups by size"),
         "style": style,
         "script": script,
-        "root": tag("bdi", root if len(root) <= 200 else root[:199] + "…"),
+        "root": name(root),
         "made": str(release.manifest.get("created", ""))[:10],
         "lead": write_lead(release, verification),
         "privacy": write_privacy(release),
@@ -72,6 +76,7 @@ def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
         facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
     pieces = [tag("script", write_json(facts), type="application/json", id="facts")]
     texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
+    texts |= {f"summaries-{index}": text for index, text in enumerate(content.summaries)}
     if shapes is not None:
         texts["shapes"] = shapes.text
     pieces += [tag("script", Html(text), type="application/base64", id=key) for key, text in texts.items()]

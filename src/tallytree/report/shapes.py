@@ -17,7 +17,7 @@ import numpy.typing as npt
 from tallytree.errors import ReportError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.report.content import MOST_REGIONS
-from tallytree.report.packing import encode, write_bytes
+from tallytree.report.packing import encode, fold, write_bytes
 from tallytree.report.projection import project
 
 Points = npt.NDArray[np.float64]
@@ -229,5 +229,5 @@ def _pack(regions: Sequence[int | None], shapes: Sequence[list[Ints]]) -> str:
         for ring in rings:
             steps = np.diff(ring, axis=0, prepend=np.zeros((1, 2), dtype=np.int64)).ravel()
             numbers.append(np.array([len(ring)]))
-            numbers.append(np.where(steps < 0, -2 * steps - 1, 2 * steps))
+            numbers.append(fold(steps))
     return write_bytes(encode(np.concatenate(numbers))[0])

@@ -17,7 +17,7 @@ class Chart {
     new ResizeObserver(() => this.state && this.draw(this.state)).observe(this.box);
   }
 
-  /** state: a, b, from, to, high, measure, axis, cumulative, coverage */
+  /** state: a, b, from, to, high, measure, axis, cumulative */
   draw(state) {
     this.state = state;
     this.width = this.box.clientWidth;

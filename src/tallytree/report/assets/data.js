@@ -2,6 +2,8 @@
 
 const FACTS = 5;
 const MEAN_GRID = 1e6;
+const SHOWN = 7;
+const MEAN_PLACE = 1;
 
 function readFacts() {
   return JSON.parse(document.getElementById("facts").textContent);
@@ -27,6 +29,7 @@ class Reader {
     let weight = 1;
     for (;;) {
       const byte = this.bytes[this.at++];
+      if (byte === undefined) throw new RangeError("The data end in the middle of a number.");
       value += (byte & 127) * weight; // no shifts: numbers go beyond 32 bits
       if (byte < 128) return value;
       weight *= 128;
@@ -41,7 +44,7 @@ class Reader {
 
 /** All regions as nodes of a tree, level by level, numbered from the root (0) on. */
 class Regions {
-  constructor(facts, buffers) {
+  constructor(facts, buffers, summaries) {
     this.facts = facts;
     [this.low, this.high] = facts.sizes;
     this.levels = facts.levels;
@@ -60,8 +63,10 @@ class Regions {
     this.ones = new Float64Array(n);
     this.cells = new Int32Array(n);
     this.start = new Float64Array(n);
+    this.ends = new Float64Array(2 * SHOWN * n).fill(NaN);
     this.children = Array.from({ length: n }, () => []);
     this.levels.forEach((level, depth) => this.#readLevel(level, depth));
+    summaries.forEach((bytes, depth) => this.#readSummaries(bytes, depth));
     this.decoded = new Map();
   }
 
@@ -87,6 +92,17 @@ class Regions {
     }
   }
 
+  #readSummaries(bytes, depth) {
+    const reader = new Reader(bytes);
+    const first = this.first[depth];
+    for (let i = SHOWN * first; i < SHOWN * (first + this.levels[depth].names.length); i++) {
+      const low = reader.next() - 1;
+      const high = low + reader.next();
+      const grid = i % SHOWN === MEAN_PLACE ? MEAN_GRID : 1;
+      if (low >= 0) this.ends.set([low / grid, high / grid], 2 * i);
+    }
+  }
+
   name(node) {
     const depth = this.level[node];
     return this.levels[depth].names[node - this.first[depth]];
@@ -100,6 +116,12 @@ class Regions {
     const path = [];
     for (let at = node; at >= 0; at = this.parent[at]) path.unshift(at);
     return path;
+  }
+
+  /** The interval of a key figure of a region; null if there is none. */
+  interval(node, { place }) {
+    const at = 2 * (SHOWN * node + place);
+    return place === undefined || Number.isNaN(this.ends[at]) ? null : [this.ends[at], this.ends[at + 1]];
   }
 
   /** The sizes that have groups (or an interval), and the groups; read when first asked for. */
@@ -165,6 +187,10 @@ class Distribution {
   atMost(size) {
     const i = this.#find(size);
     return i >= 0 ? this.upTo[i] : 0;
+  }
+
+  shareOf(size) {
+    return this.total ? this.at(size) / this.total : NaN;
   }
 
   interval(size) {

@@ -31,11 +31,14 @@ function listShown(regions, nodes, from, to) {
 }
 
 function listAll(regions) {
-  const shares = [0.1, 0.25, 0.5, 0.75, 0.9];
-  const rows = [[...regions.levels.map((level) => level.name), "level", "groups", "mean_size", "share_of_size_1", ...shares.map((share) => `quantile_${100 * share}`)]];
+  const figures = KEY_FIGURES.filter((figure) => figure.column);
+  const hasEnds = ({ place }) => regions.facts.coverage !== null && place !== undefined;
+  const names = (figure) => ["", ...(hasEnds(figure) ? ["_low", "_high"] : [])].map((end) => figure.column + end);
+  const rows = [[...regions.levels.map((level) => level.name), "level", ...figures.flatMap(names)]];
   for (let node = 0; node < regions.count; node++) {
     const distribution = regions.distribution(node);
-    rows.push([...regionColumns(regions, node), distribution.total, distribution.mean, distribution.total ? distribution.at(1) / distribution.total : NaN, ...shares.map((share) => distribution.quantile(share))]);
+    const values = (figure) => [figure.of(distribution), ...(hasEnds(figure) ? (regions.interval(node, figure) ?? [NaN, NaN]) : [])];
+    rows.push([...regionColumns(regions, node), ...figures.flatMap(values)]);
   }
   return csv(rows);
 }

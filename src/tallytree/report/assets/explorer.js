@@ -3,7 +3,6 @@
 const MOST_ARE = 0.999;
 const FEWEST_SIZES = 8;
 const MOST_ROWS = 2000;
-const QUANTILES = [["10 %", 0.1], ["25 %", 0.25], ["Median", 0.5], ["75 %", 0.75], ["90 %", 0.9]];
 
 class Explorer {
   constructor(regions, mapBytes) {
@@ -15,6 +14,8 @@ class Explorer {
     this.view = "icicle";
     this.show = { measure: "groups", axis: "linear", cumulative: false };
     this.range = "most";
+    this.narrow = window.matchMedia("(max-width: 40rem)");
+    this.narrow.addEventListener("change", () => this.#drawSummary());
     byId("explorer").hidden = false;
     const picking = { pick: (node, options) => this.pick(node, options), compare: (node) => this.compare(node) };
     this.icicle = new Icicle(regions, this.shades, picking);
@@ -187,32 +188,42 @@ class Explorer {
   #drawSummary() {
     const { regions } = this;
     const hasOnes = regions.low <= 1 && regions.high >= 1;
-    const columns = [
-      ["Groups", showCount, (d) => d.total],
-      ["Mean size", showMean, (d) => d.mean],
-      ...(hasOnes ? [["Of size 1", showShare, (d) => (d.total ? d.at(1) / d.total : NaN)]] : []),
-      ...QUANTILES.map(([name, share]) => [name, showCount, (d) => d.quantile(share)]),
-      ["Largest", showCount, (d) => d.largest()],
-    ];
+    const figures = KEY_FIGURES.filter((figure) => hasOnes || figure.column !== "share_of_size_1");
+    const nodes = this.#nodes();
     const parts = this.#distributions();
-    const row = (head, cells) => html("tr", {}, head, ...cells.map((cell) => html("td", {}, cell)));
-    const head = (badge, text) => html("th", { scope: "row" }, html("span", { class: `badge badge-${badge}` }, badge.toUpperCase()), html("span", { class: "hidden-text" }, ` ${text}`));
-    const rows = parts.map((part, i) => row(head("ab"[i], shorten(regions.name(this.#nodes()[i]), 80)), columns.map(([, show, of]) => show(of(part)))));
+    const table = [[{}, ...figures.map(({ name }) => ({ head: true, content: [name] }))]];
+    nodes.forEach((node, i) => {
+      const badge = html("span", { class: `badge badge-${"ab"[i]}` }, "AB"[i]);
+      const name = html("span", { class: "hidden-text" }, ` ${shorten(regions.name(node), 80)}`);
+      table.push([{ head: true, content: [badge, name] }, ...figures.map((figure) => ({ content: this.#tellFigure(figure, node, parts[i]) }))]);
+    });
     if (parts.length === 2) {
-      rows.push(row(html("th", { scope: "row" }, "A − B"), columns.map(([, show, of]) => showSigned(of(parts[0]) - of(parts[1]), show === showShare ? showPoints : show))));
+      const less = ({ show, of }) => showSigned(of(parts[0]) - of(parts[1]), show === showShare ? showPoints : show);
+      table.push([{ head: true, kind: "less", content: ["A − B"] }, ...figures.map((figure) => ({ kind: "less", content: [less(figure)] }))]);
     }
-    byId("summary").replaceChildren(
-      html("caption", {}, "Key figures of the released distribution; percentages are quantiles of size"),
-      html("thead", {}, html("tr", {}, html("td", {}), ...columns.map(([name]) => html("th", { scope: "col" }, name)))),
-      html("tbody", {}, ...rows),
+    // On a phone a figure is a row, and nothing has to be scrolled to.
+    const lines = this.narrow.matches ? table[0].map((_, i) => table.map((line) => line[i])) : table;
+    const [first, ...rest] = lines.map((line, at) =>
+      html("tr", {}, ...line.map(({ head, kind, content = [] }) => (head ? html("th", { scope: at ? "row" : "col", class: kind }, ...content) : html("td", { class: kind }, ...content)))),
     );
+    const about = regions.facts.coverage === null ? "" : `; below, their ${regions.facts.coverage} intervals`;
+    byId("summary").replaceChildren(
+      html("caption", {}, `Key figures of the released distribution; percentages are quantiles of size${about}`),
+      html("thead", {}, first),
+      html("tbody", {}, ...rest),
+    );
+  }
+
+  #tellFigure(figure, node, distribution) {
+    const [value, interval] = showFigure(figure, figure.of(distribution), this.regions.interval(node, figure));
+    return interval === null ? [value] : [value, html("span", { class: "interval" }, interval)];
   }
 
   #explainPrecision() {
     const { regions, marks } = this;
     const { coverage, noise } = regions.facts;
     if (coverage !== null) {
-      byId("precision").textContent = `The lines on the bars are intervals: each holds the true count with probability ${coverage}.`;
+      byId("precision").textContent = `The lines on the bars and the ranges below the key figures are intervals: each holds the true number with probability ${coverage}. Where the method is known to err to one side, an interval may leave the released number out.`;
       return;
     }
     const level = noise[regions.level[marks.a]];
@@ -282,7 +293,8 @@ async function start() {
     const facts = readFacts();
     const buffers = await Promise.all(facts.levels.map((_, depth) => readBytes(`counts-${depth}`)));
     const mapBytes = facts.map ? await readBytes("shapes") : null;
-    new Explorer(new Regions(facts, buffers), mapBytes);
+    const summaries = facts.coverage === null ? [] : await Promise.all(facts.levels.map((_, depth) => readBytes(`summaries-${depth}`)));
+    new Explorer(new Regions(facts, buffers, summaries), mapBytes);
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     byId("trouble").textContent = "The explorer cannot be shown: this browser is too old for it, or the page is damaged.";

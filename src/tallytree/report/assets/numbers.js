@@ -1,7 +1,7 @@
 // ---- Numbers and names as people read them ----
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const twoPlaces = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const fixed = new Map(); // by decimal places
 const threeDigits = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
@@ -11,8 +11,10 @@ function showCount(value) {
   return Number.isFinite(value) ? whole.format(value) : NONE;
 }
 
-function showMean(value) {
-  return Number.isFinite(value) ? twoPlaces.format(value) : NONE;
+function showMean(value, places = 2) {
+  if (!Number.isFinite(value)) return NONE;
+  if (!fixed.has(places)) fixed.set(places, new Intl.NumberFormat("en", { minimumFractionDigits: places, maximumFractionDigits: places }));
+  return fixed.get(places).format(value);
 }
 
 function showShare(value) {
