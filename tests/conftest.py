@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
+from tests.commands import Outcome, Run
 from tests.servers import run_postgres, run_spark
 
 if TYPE_CHECKING:
@@ -21,21 +22,21 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
 @pytest.fixture
-def run(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> Callable[..., tuple[int, str, str]]:
-    """Run a command line in this process and an empty folder; the exit code and what it printed."""
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run a command line in this process and an empty folder."""
     from tallytree.cli.main import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("TALLYTREE_DEBUG", raising=False)
 
-    def call(*words: str) -> tuple[int, str, str]:
+    def call(*words: str) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["tallytree", *words])
+        capsys.readouterr()  # what was printed before
         with pytest.raises(SystemExit) as stop:
             main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
+        assert isinstance(stop.value.code, int)
+        return Outcome(stop.value.code, *capsys.readouterr())
 
     return call
 

@@ -6,10 +6,10 @@ import json
 import math
 import os
 import re
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,6 @@ from tallytree.auditing.scores import list_scores
 from tallytree.auditing.targets import Targets
 from tallytree.auditing.verdicts import Verdict, judge
 from tallytree.auditing.wording import conclude
-from tallytree.cli.main import main
 from tallytree.errors import InputError, MechanismError
 from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.direct_cp import DirectCP
@@ -42,6 +41,7 @@ from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.noise import Advance, SeededNoise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import QUERIES
+from tests.commands import Run
 
 Ints = npt.NDArray[np.int64]
 
@@ -523,22 +523,11 @@ def test_the_page_of_results_has_every_mechanism() -> None:
 
 # The command.
 
-Run = Callable[..., tuple[int, str, str]]
-
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run ``tallytree audit`` in this process; the exit code and what it printed."""
-    monkeypatch.chdir(tmp_path)
-
-    def call(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["tallytree", "audit", *words])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        printed = capsys.readouterr()
-        return int(stop.value.code or 0), printed.out, printed.err
-
-    return call
+def run(run: Run) -> Run:
+    """``tallytree audit``."""
+    return partial(run, "audit")
 
 
 def test_a_right_mechanism_has_exit_code_0(run: Run) -> None:

@@ -9,8 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ import pytest
 
 import tallytree as tt
 from tallytree import releases
-from tallytree.cli.main import main
 from tallytree.privacy.noise import ExactNoise
 from tallytree.release_files import write_file
 from tests.bad_input_support import (
@@ -33,6 +31,7 @@ from tests.bad_input_support import (
     list_all,
     make_release,
 )
+from tests.commands import Outcome, Run
 
 HINT = "Try 'tallytree --help'.\n"
 
@@ -171,18 +170,6 @@ WRONG: dict[str, tuple[list[str], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_release(tmp_path_factory.mktemp("intact") / "release")
@@ -205,22 +192,9 @@ def place(tmp_path: Path, released: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 @pytest.fixture
-def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Run a command line in this process."""
-    monkeypatch.delenv("TALLYTREE_DEBUG", raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
-    before = signal.getsignal(signal.SIGTERM)
-
-    def call(*words: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["tallytree", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        assert isinstance(stop.value.code, int)
-        return Outcome(stop.value.code, *capsys.readouterr())
-
-    yield call
-    signal.signal(signal.SIGTERM, before)
+def run(run: Run, place: Path) -> Run:
+    """The same where the inputs are."""
+    return run
 
 
 def run_process(place: Path, *words: str, setup: str = "", **options: Any) -> Outcome:

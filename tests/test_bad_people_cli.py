@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree.cli.main import main
 from tallytree.count_files import KEY
 from tallytree.count_tables import REGIONS_FROM_DATA
 from tallytree.engines.duckdb import DuckDBSession
@@ -31,8 +29,9 @@ from tallytree.microdata import GROUPS_FROM_DATA, ROWS_ARE_PEOPLE
 from tallytree.privacy.noise import ExactNoise
 from tallytree.records.counter import Counter
 from tests.bad_input_support import COUNT, HOSTILE_NAMES, SECRET, check_secrets, list_all
+from tests.commands import Run
 from tests.servers import fill, need
-from tests.test_bad_input_cli import Outcome, Run, check_refused, full_disk, no_noise, run_process
+from tests.test_bad_input_cli import check_refused, full_disk, no_noise, run_process
 
 HEADER = "household,state,person,hours\n"
 ROWS = f"1,GA,p,1\n1,GA,q,2\n2,GA,r,0\n{COUNT},{SECRET},{SECRET},{COUNT}\n"
@@ -266,22 +265,9 @@ def place(tmp_path: Path, inputs: dict[str, bytes], monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
-def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
-    """Run a command line in this process."""
-    monkeypatch.delenv("TALLYTREE_DEBUG", raising=False)
-    monkeypatch.setenv("COLUMNS", "200")
-    before = signal.getsignal(signal.SIGTERM)
-
-    def call(*words: str) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["tallytree", *words])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
-            main()
-        assert isinstance(stop.value.code, int)
-        return Outcome(stop.value.code, *capsys.readouterr())
-
-    yield call
-    signal.signal(signal.SIGTERM, before)
+def run(run: Run, place: Path) -> Run:
+    """The same where the inputs are."""
+    return run
 
 
 @pytest.mark.parametrize(("words", "pattern"), WRONG.values(), ids=WRONG)
