@@ -436,6 +436,7 @@ DAMAGE: list[Any] = [
     {"charged": "1e999999999"},
     {"spent": "1/0"},
     {"remaining": "-1"},
+    {"remaining": "9" * 400},
     {"more": "1"},
 ]
 
@@ -552,6 +553,14 @@ def test_a_release_that_was_not_paid_for_is_found(place: str) -> None:
     assert find_failures(place, dearer) == ["entry 2 paid less than what its release costs"]
     paid.manifest["privacy"] |= {"ledger": {**receipt, "remaining": "100"}}
     assert "does not say of entry 2 what the ledger says" in find_failures(place, paid)[0]
+
+
+def test_a_budget_pays_for_no_release(place: str) -> None:
+    ledger = make_ledger(place)
+    unpaid = tt.release(count(), epsilon=1)
+    opening = Receipt.of(ledger.read().entries[0], ledger.balance())
+    unpaid.manifest["privacy"]["ledger"] = opening.to_dict()
+    assert find_failures(place, unpaid) == ["entry 1 gave a budget, and paid for no release"]
 
 
 def test_bytes_that_are_no_text_are_a_changed_entry(file: Path) -> None:

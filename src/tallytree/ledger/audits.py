@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tallytree.ledger.balances import add_up
-from tallytree.ledger.entries import Entry, Fault, find_break
+from tallytree.ledger.entries import CHARGE, Entry, Fault, find_break
 from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.verification import Check, Verification
 
@@ -50,6 +50,8 @@ def _find_problem(entries: Sequence[Entry], release: Release) -> str:
     entry = entries[number - 1]
     if entry.hash != receipt.hash:
         return f"entry {number} is not the one that paid for a release, or an entry before it was changed"
+    if entry.kind != CHARGE:
+        return f"entry {number} gave a budget, and paid for no release"
     loss = release.measurements.plan.loss.count("rho" if entry.unit == "rho" else "epsilon")
     if entry.exact_amount is None or loss is None or entry.exact_amount < loss:
         return f"entry {number} paid less than what its release costs"

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from tallytree.errors import FolderError, show
 from tallytree.ledger.balances import MOST_DIGITS, Balance, show_amount
+from tallytree.ledger.entries import MOST_DIGITS as MOST_AMOUNT_DIGITS
 from tallytree.ledger.entries import Entry
 from tallytree.privacy.units import UNITS, UnitName
 
@@ -53,7 +54,10 @@ class Receipt:
             raise ValueError("not a unit")
         if not all(_NUMBER.fullmatch(value[name]) for name in NUMBERS):
             raise ValueError("not a number")
-        return cls(**{**value, **{name: Fraction(value[name]) for name in NUMBERS}})
+        numbers = {name: Fraction(value[name]) for name in NUMBERS}
+        if max(numbers.values()) >= 10**MOST_AMOUNT_DIGITS:  # more than any budget
+            raise ValueError("not a number of a ledger")
+        return cls(**{**value, **numbers})
 
     def to_dict(self) -> dict[str, str | int]:
         """For the manifest: numbers as exact text."""
