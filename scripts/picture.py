@@ -8,14 +8,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from tallytree.charts import COLOURS, STYLE
+from tallytree.ink import COLOURS, draw_frame, write_text
 from tallytree.nation import generate_nation
 
 PICTURE = Path(__file__).parent.parent / "pictures" / "nation.svg"
@@ -25,6 +24,8 @@ SHOWN = 8
 WIDTH, HEIGHT, MARGIN = 960, 330, 24
 TOP, BOTTOM = 78, 56
 TITLE = "How many households of each size: released at epsilon 1, and true"
+TRUE = 'stroke="currentColor"'
+"""The colour of text: dark on light, and light on dark."""
 
 
 @dataclass(frozen=True)
@@ -70,23 +71,17 @@ def _gather(row: npt.NDArray[np.int64]) -> list[int]:
 def draw(panels: Sequence[Panel]) -> str:
     """The picture, readable on light and on dark."""
     width = (WIDTH - MARGIN) / len(panels)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        'font-family="sans-serif" font-size="13">',
-        f"<title>{escape(TITLE)}</title><style>{STYLE}.true{{stroke:#222}}"
-        "@media(prefers-color-scheme:dark){.true{stroke:#eee}}</style>",
-        *_draw_legend(),
-    ]
+    parts = _draw_legend()
     for number, panel in enumerate(panels):
         parts += _draw_panel(panel, MARGIN + number * width, width - MARGIN)
-    return "\n".join([*parts, "</svg>", ""])
+    return draw_frame(TITLE, WIDTH, HEIGHT, parts, own_size=True)
 
 
 def _draw_legend() -> list[str]:
     return [
         f'<rect x="{MARGIN}" y="12" width="14" height="12" fill="{COLOURS[0]}"/>',
         _write(MARGIN + 20, 23, "released", "start"),
-        f'<line class="true" x1="{MARGIN + 90}" y1="18" x2="{MARGIN + 110}" y2="18" stroke-width="3"/>',
+        f'<line x1="{MARGIN + 90}" y1="18" x2="{MARGIN + 110}" y2="18" {TRUE} stroke-width="3"/>',
         _write(MARGIN + 116, 23, "true", "start"),
         _write(WIDTH - MARGIN, 23, "households by number of people, epsilon 1", "end"),
     ]
@@ -99,7 +94,8 @@ def _draw_panel(panel: Panel, left: float, width: float) -> list[str]:
     def place(count: int) -> float:
         return base - (base - TOP) * count / most
 
-    parts = [f'<text x="{left:.1f}" y="58" font-weight="bold" font-size="15">{escape(panel.title)}</text>']
+    title = write_text(panel.title)
+    parts = [f'<text x="{left:.1f}" y="58" font-weight="bold" font-size="15">{title}</text>']
     parts.append(_write(left + width, 58, f"{total:,} households", "end"))
     for index, (released, true) in enumerate(zip(panel.released, panel.true, strict=True)):
         x = left + index * step
@@ -108,8 +104,8 @@ def _draw_panel(panel: Panel, left: float, width: float) -> list[str]:
             f'height="{base - place(released):.1f}" fill="{COLOURS[0]}"/>'
         )
         parts.append(
-            f'<line class="true" x1="{x:.1f}" y1="{place(true):.1f}" x2="{x + step:.1f}" '
-            f'y2="{place(true):.1f}" stroke-width="2"/>'
+            f'<line x1="{x:.1f}" y1="{place(true):.1f}" x2="{x + step:.1f}" y2="{place(true):.1f}" '
+            f'{TRUE} stroke-width="2"/>'
         )
         name = f"{index + 1}" if index < SHOWN else f"{SHOWN + 1}+"
         parts.append(_write(x + step / 2, base + 18, name, "middle"))
@@ -118,7 +114,7 @@ def _draw_panel(panel: Panel, left: float, width: float) -> list[str]:
 
 
 def _write(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{write_text(text)}</text>'
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ import math
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,12 +20,15 @@ import tallytree as tt
 from tallytree.charts import Line, draw_lines
 from tallytree.cli.main import app
 from tallytree.errors import InputError, MechanismError, SpecError
-from tallytree.planning.advice import AROUND, advise
+from tallytree.pipeline import find_release_mechanism
+from tallytree.planning.advice import AROUND, Advice, advise
 from tallytree.planning.files import write_spec
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
 from tallytree.planning.goals import Goal, parse_goal
 from tallytree.planning.splits import even_split, find_split
 from tallytree.planning.stand_ins import invent_from_totals, read_release
+from tallytree.privacy.budget import parse_exact
+from tests.commands import Run
 
 LEVELS = ("nation", "state")
 
@@ -96,35 +101,42 @@ def test_an_even_split_adds_up() -> None:
 
 def test_a_forecast_is_the_mean_of_runs(stand_in: tt.GroupCounts) -> None:
     found = forecast(stand_in, epsilon=1, mechanism="direct-dp", budget={"nation": 30, "state": 70}, runs=3)
-    tables = [
-        tt.evaluate(
-            tt.simulate(
-                stand_in, epsilon=1, mechanism="direct-dp", seed=seed, budget={"nation": 3, "state": 7}
-            ),
-            stand_in,
-        ).to_pydict()
-        for seed in range(3)
+    budget = {"nation": 3, "state": 7}
+    runs = [
+        tt.simulate(stand_in, epsilon=1, mechanism="direct-dp", seed=seed, budget=budget) for seed in range(3)
     ]
+    tables = [tt.evaluate(run, stand_in).to_pydict() for run in runs]
     for place, level in enumerate(found.levels):
         assert level.l1 == pytest.approx(np.mean([table["l1"][place] for table in tables]))
         assert level.l1_deviation == pytest.approx(np.std([table["l1"][place] for table in tables], ddof=1))
         assert level.emd == pytest.approx(np.mean([table["emd"][place] for table in tables]))
-    assert 0 < found.levels[1].relative < 1
+        truth = stand_in.array(place)
+        shares = [np.abs(run.counts[place] - truth).sum(axis=1) / truth.sum(axis=1) for run in runs]
+        assert level.relative == pytest.approx(np.mean(shares))
+        assert level.regions == len(truth)
 
 
 def test_the_planned_split_is_better_than_an_even_one(stand_in: tt.GroupCounts) -> None:
-    reported: list[int] = []
+    announced: dict[str, int] = {}
+    told: dict[str, list[int]] = {}
 
     def begin(what: str, steps: int) -> Callable[[int], None]:
-        return reported.append
+        announced[what], told[what] = steps, []
+        return told[what].append
 
     advice = advise(stand_in, epsilon="1/2", goal=Goal("l1"), progress=begin)
     assert advice.planned.total_l1 <= advice.even.total_l1
     assert advice.planned.total_l1 <= min(case.total_l1 for case in advice.others)
+    assert len(advice.others) > 2
+    for case in advice.others:  # each could make this release
+        find_release_mechanism(case.mechanism)
+        assert tt.mechanism(case.mechanism).region_totals != "needed"
     assert [case.epsilon for case in advice.trade_off] == [Fraction(1, 2) * factor for factor in AROUND]
+    assert advice.trade_off[AROUND.index(Fraction(1))] is advice.planned  # and not run again
     errors = [case.total_l1 for case in advice.trade_off]
     assert errors[0] > errors[-1]
-    assert sum(reported) > 20
+    assert sum(told["Trying splits of the budget"]) > 20
+    assert sum(told["Forecasting"]) == announced["Forecasting"]
     assert json.dumps(advice.to_dict())
 
 
@@ -162,6 +174,14 @@ def test_sizes_are_invented_for_public_totals(tmp_path: Path) -> None:
     facilities = counts.leaf.sum(axis=1) - [500, 0, 1234]
     assert (facilities >= 0).all()
     assert facilities.sum() == 50
+
+
+def test_columns_of_public_totals_may_have_any_name() -> None:
+    table = pa.table({"size": ["GA", "NY"], "size of group": ["a", "b"], "_": [300, 700]})
+    counts = invent_from_totals(
+        table, regions=["size", "size of group"], groups="_", sizes=(1, 9), root="US", root_level="n"
+    )
+    assert 1000 <= counts.total <= 1050
 
 
 def test_an_earlier_release_can_stand_in(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
@@ -235,6 +255,48 @@ def test_the_table_to_release_cannot_stand_in_for_itself(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
 
 
+@pytest.mark.parametrize("name", ["loop.csv", "x" * 300 + ".csv"])
+def test_a_stand_in_that_leads_nowhere_is_an_error(name: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    flags = ["--region", "state", "--sizes", "1:3", "--epsilon", "1"]
+    code, _, err = run("plan", name, *flags)
+    assert code == 2
+    assert name[:50] in err
+
+
+def test_options_of_a_table_are_refused_for_a_release(
+    stand_in: tt.GroupCounts, run: Run, tmp_path: Path
+) -> None:
+    tt.release(stand_in, epsilon=1).save(tmp_path / "release")
+    for more in (["--region", "state"], ["--sizes", "1:5"], ["--totals"]):
+        code, _, err = run("plan", "release", "--epsilon", "1", *more)
+        assert code == 2
+        assert "has regions and sizes of its own" in err
+
+
+def test_a_name_that_no_file_of_settings_can_hold_is_refused_at_once(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "earlier.csv").write_text("state,size,groups\nGA,1,5\nNY,2,7\n")
+    monkeypatch.setattr("tallytree.planning.advice.advise", lambda *words, **options: pytest.fail("planned"))
+    flags = ["--region", "state", "--sizes", "1:3", "--epsilon", "1", "--out", "release.toml"]
+    code, _, err = run("plan", "earlier.csv", *flags, "--data", "people\udcff.csv")
+    assert code == 2
+    assert "not UTF-8" in err
+    assert not (tmp_path / "release.toml").exists()
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1/3", "0.1234567890123456789012345"])
+def test_a_spec_says_what_was_planned_whatever_the_names(epsilon: str) -> None:
+    planned = replace(make_forecast(1.0, 2.0), budget={'a "b" \x7f\t\n東': 40, "state": 60})
+    advice = Advice(Goal(), Fraction(epsilon), None, None, planned, planned, (), (planned,))
+    settings = tomllib.loads(write_spec(advice, {"source": "\x7f \\ .csv", "sizes": [1, 20]}))
+    assert parse_exact(settings["epsilon"], "epsilon") == Fraction(epsilon)
+    assert settings["source"] == "\x7f \\ .csv"
+    assert settings["sizes"] == [1, 20]
+    assert settings["budget"] == planned.budget
+
+
 def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
     tt.release(stand_in, epsilon=1).save(tmp_path / "release")
     out = tmp_path / "nowhere" / "release.toml"
@@ -254,10 +316,9 @@ def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp
     )
 )
 def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple[float, float]]]) -> None:
-    picture = draw_lines(
-        "a < b", [Line(f"<{i}>\x07", points) for i, points in enumerate(lines)], x="x", y="y"
-    )
-    root = ElementTree.fromstring(picture)
+    named = [Line(f"<{i}>\x00", points) for i, points in enumerate(lines)]
+    picture = draw_lines("a < b\x01", named, x="x", y="y")
+    root = ElementTree.fromstring(picture.svg)
     circles = [node for node in root if node.tag.endswith("circle")]
     assert len(circles) == sum(map(len, lines))
     for circle in circles:
@@ -270,7 +331,7 @@ def test_a_plan_for_gaussian_noise(stand_in: tt.GroupCounts) -> None:
     advice = advise(stand_in, epsilon=1, delta="1e-9", goal=Goal("l1"), mechanism="cumulative-dp")
     assert advice.to_dict()["delta"] == "1/1000000000"
     assert [case.epsilon for case in advice.trade_off][3] == 1
-    assert 'delta = "1/1000000000"' in write_spec(advice, {})
+    assert 'delta = "1e-9"' in write_spec(advice, {})
     pure = advise(stand_in, epsilon=1, goal=Goal("l1"), mechanism="cumulative-dp")
     assert pure.to_dict()["delta"] is None
     # Two levels and one record a person: Gaussian noise is the larger one, as docs/gaussian.md says.

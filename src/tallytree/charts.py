@@ -1,18 +1,15 @@
-"""Line charts as SVG, readable on light and on dark: no plotting library is needed."""
+"""Line charts on logarithmic axes, as SVG: no plotting library is needed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
-from tallytree.ink import write_text
+from tallytree.ink import COLOURS, draw_frame, spread_labels, write_text
+from tallytree.pictures import Picture
 
 WIDTH, HEIGHT = 720, 400
-LEFT, RIGHT, TOP, BOTTOM = 80, 150, 40, 50
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-STYLE = (
-    "text{fill:#222}.grid{stroke:#ddd}svg{background:#fff}"
-    "@media(prefers-color-scheme:dark){text{fill:#eee}.grid{stroke:#444}svg{background:#1b1b1b}}"
-)
+LEFT, RIGHT, TOP, BOTTOM = 80, 150, 60, 50
 LABEL_GAP = 16
 
 
@@ -41,19 +38,16 @@ class _LogAxis:
         return [10.0**power for power in range(first, last + 1)]
 
 
-def draw_lines(title: str, lines: Sequence[Line], *, x: str, y: str) -> str:
+def draw_lines(title: str, lines: Sequence[Line], *, x: str, y: str) -> Picture:
     """The picture, both axes logarithmic; ``x`` and ``y`` are the axes' names."""
     xs = [point[0] for line in lines for point in line.points]
     ys = [point[1] for line in lines for point in line.points]
     across = _LogAxis(min(xs) / 1.1, max(xs) * 1.1, LEFT, WIDTH - RIGHT)
     up = _LogAxis(min(ys) / 1.5, max(ys) * 1.5, HEIGHT - BOTTOM, TOP)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        'font-family="sans-serif" font-size="13">',
-        f"<title>{write_text(title)}</title><style>{STYLE}</style>",
-        f'<text x="{LEFT}" y="20" font-weight="bold">{write_text(title)}</text>',
+        f'<text x="14" y="24" font-size="15" font-weight="600">{write_text(title)}</text>',
         _write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 10, x, "middle"),
-        _write(14, TOP - 8, y, "start"),
+        _write(14, TOP - 12, y, "start"),
     ]
     for value in sorted(set(xs)):
         parts.append(_draw_grid_line(across.place(value), HEIGHT - BOTTOM, across.place(value), TOP))
@@ -61,16 +55,28 @@ def draw_lines(title: str, lines: Sequence[Line], *, x: str, y: str) -> str:
     for value in up.powers:
         parts.append(_draw_grid_line(LEFT, up.place(value), WIDTH - RIGHT, up.place(value)))
         parts.append(_write(LEFT - 8, up.place(value) + 4, f"{value:,.0f}", "end"))
-    below = -math.inf
-    for number, line in sorted(enumerate(lines), key=lambda each: up.place(each[1].points[-1][1])):
-        colour = COLOURS[number % len(COLOURS)]
-        places = [(across.place(a), up.place(b)) for a, b in line.points]
+    parts += _draw_lines(lines, across, up)
+    return Picture(draw_frame(title, WIDTH, HEIGHT, parts, own_size=True), title)
+
+
+def _draw_lines(lines: Sequence[Line], across: _LogAxis, up: _LogAxis) -> Iterator[str]:
+    """The lines with their names, which stand in the order of the ends, or of the points before."""
+    drawn = sorted(
+        (
+            ([(across.place(a), up.place(b)) for a, b in line.points], line.name, colour)
+            for line, colour in zip(lines, cycle(COLOURS), strict=False)
+        ),
+        key=lambda each: [y for _, y in reversed(each[0])],
+    )
+    heights = spread_labels(
+        [places[-1][1] for places, _, _ in drawn], gap=LABEL_GAP, lowest=HEIGHT - BOTTOM - LABEL_GAP / 2
+    )
+    for (places, name, colour), height in zip(drawn, heights, strict=True):
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in places]
-        below = max(below + LABEL_GAP, places[-1][1] + 4)  # names must not cover each other
-        parts.append(_write(places[-1][0] + 10, below, line.name, "start"))
-    return "\n".join([*parts, "</svg>", ""])
+        yield f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        yield from (f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in places)
+        x, y = places[-1][0] + 10, height + 4
+        yield f'<text x="{x:.1f}" y="{y:.1f}" style="fill:{colour}">{write_text(name)}</text>'
 
 
 def _draw_grid_line(x1: float, y1: float, x2: float, y2: float) -> str:

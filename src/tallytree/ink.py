@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 
 COLOURS = ("#2a86c7", "#dd6b20", "#1a9e78", "#c06fa3", "#5fb0e0", "#d99a1c", "#8b93a1")
 STYLE = (
@@ -44,3 +45,18 @@ def draw_frame(title: str, width: int, height: int, parts: Sequence[str], *, own
             "",
         ]
     )
+
+
+def spread_labels(wanted: Sequence[float], *, gap: float, lowest: float) -> list[float]:
+    """Heights in the same order, each as near to the wanted one as labels can be read; none below ``lowest``.
+
+    Heights grow downwards.
+    """
+    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
+    heights = list(wanted)
+    for above, below in pairwise(order):
+        heights[below] = max(heights[below], heights[above] + gap)
+    for place in reversed(order):
+        heights[place] = min(heights[place], lowest)
+        lowest = heights[place] - gap
+    return heights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
 from tallytree.errors import SpecError, describe, show
+from tallytree.privacy.budget import show_exact
 
 if TYPE_CHECKING:
     from tallytree.counts import GroupCounts
@@ -80,7 +82,7 @@ def plan(
     from tallytree.planning.advice import advise
     from tallytree.planning.goals import parse_goal
 
-    _refuse_the_data_themselves(stand_in, data, out)
+    _check_data(stand_in, data, out)
     columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
     public = _read(stand_in, region, sizes, totals, columns)
     with show_progress(quiet=as_json) as progress:
@@ -104,14 +106,21 @@ def plan(
             print_text(f"Written: {path}")
 
 
-def _refuse_the_data_themselves(stand_in: str, data: str, out: Path | None) -> None:
-    """A plan made on the table to release would tell of it: its split and its errors are not private."""
+def _check_data(stand_in: str, data: str, out: Path | None) -> None:
+    """Refuse the table to release as its own stand-in, and a name for it that no TOML file can hold.
+
+    A plan made on the table to release would tell of it: its split and its errors are not private.
+    """
     table = (out.parent if out else Path()) / data  # as release.toml will have it
-    if table.resolve() == Path(stand_in).resolve():
+    if os.path.realpath(table) == os.path.realpath(stand_in):
         raise SpecError(
             "The stand-in is the table to release itself. A plan is made on public data in its place: an "
             "earlier table, an earlier release, or public totals."
         )
+    try:
+        data.encode()
+    except UnicodeEncodeError:
+        raise SpecError(f"A plan cannot name the file {show(data, most=150)}: it is not UTF-8.") from None
 
 
 def _read(
@@ -121,7 +130,15 @@ def _read(
     from tallytree.planning.stand_ins import invent_from_totals, read_release
     from tallytree.specs import parse_sizes
 
-    if Path(stand_in).is_dir():
+    try:
+        is_folder = Path(stand_in).is_dir()
+    except OSError:  # reading it as a table says what is wrong
+        is_folder = False
+    if is_folder:
+        if region or sizes is not None or totals:
+            raise SpecError(
+                "A release folder has regions and sizes of its own: leave --region, --sizes and --totals out."
+            )
         return read_release(Path(stand_in))
     if not region or sizes is None:
         raise SpecError("A table needs --region for each level and --sizes; a release folder needs neither.")
@@ -161,7 +178,7 @@ def _write_files(
         "root": public.hierarchy.regions(0)[0][0],
         "root_level": levels[0],
     }
-    for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice))):
+    for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice).svg)):
         if path is not None:
             try:
                 path.write_text(text, encoding="utf-8")
@@ -174,14 +191,15 @@ def _write_files(
 def _print(advice: Advice) -> None:
     planned = advice.planned
     split = ", ".join(f"{name} {share} %" for name, share in planned.budget.items())
-    print_text(f"Recommended: {planned.mechanism}, epsilon {advice.epsilon} split as {split}.")
+    print_text(f"Recommended: {planned.mechanism}, epsilon {show_exact(advice.epsilon)} split as {split}.")
     print_text(
         "Planned on the stand-in alone, which must be public: the data to release were not looked "
         "at, and no budget was spent."
     )
     if not advice.is_met:
-        more = f"epsilon {advice.enough} would do" if advice.enough else "no epsilon that was tried would do"
-        print_text(f"The goal {advice.goal} is not met with epsilon {advice.epsilon}: {more}.")
+        enough = advice.enough
+        more = f"epsilon {show_exact(enough)} would do" if enough else "no epsilon that was tried would do"
+        print_text(f"The goal {advice.goal} is not met with epsilon {show_exact(advice.epsilon)}: {more}.")
     columns = ["level", "regions", "L1", "+-", "EMD", "relative", "L1, even split"]
     rows = [
         [

@@ -112,7 +112,7 @@ def advise(
         ),
     )
     rivals = [] if mechanism else _find_rivals(chosen, public_totals)
-    cases = 2 + len(rivals) + len(AROUND)
+    cases = 1 + len(rivals) + len(AROUND)  # the even split; the rivals; the chosen one at each epsilon
     report = progress("Forecasting", cases * FINAL_RUNS)
     run = partial(run, runs=FINAL_RUNS, report=report)
     ranked = sorted(
@@ -128,7 +128,8 @@ def advise(
         even=run(epsilon=asked, mechanism=best.mechanism, budget=even_split(levels)),
         others=tuple(ranked[1:]),
         trade_off=tuple(
-            run(epsilon=asked * factor, mechanism=best.mechanism, budget=split) for factor in AROUND
+            best if factor == 1 else run(epsilon=asked * factor, mechanism=best.mechanism, budget=split)
+            for factor in AROUND
         ),
     )
 

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from tallytree.charts import Line, draw_lines
+from tallytree.pictures import Picture
 from tallytree.planning.advice import Advice
+from tallytree.privacy.budget import show_exact
 
 LEAST = 0.5
 """Errors below this, which a logarithmic axis cannot show, are drawn here."""
@@ -15,30 +17,31 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
     """A ``release.toml``: these settings, with the mechanism and the split that were found."""
     found: dict[str, Any] = {
         **settings,
-        "epsilon": str(advice.epsilon),
+        "epsilon": show_exact(advice.epsilon),
         "mechanism": advice.planned.mechanism,
     }
     if advice.delta is not None:
-        found["delta"] = str(advice.delta)
+        found["delta"] = show_exact(advice.delta)
     if advice.public_totals is not None:
         found["public_totals"] = advice.public_totals
     lines = [
         "# Written by `tallytree plan`, from public data: it never saw the sensitive ones.",
         "# Run it with: tallytree release --spec FILE",
-        *(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in found.items()),
+        *(f"{name} = {_write(value)}" for name, value in found.items()),
         "",
         "[budget]",
-        *(f"{_quote(level)} = {share}" for level, share in advice.planned.budget.items()),
+        *(f"{_write(level)} = {share}" for level, share in advice.planned.budget.items()),
         "",
     ]
     return "\n".join(lines)
 
 
-def _quote(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
+def _write(value: object) -> str:
+    """Texts, numbers and lists of them are in TOML as in JSON, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def draw_trade_off(advice: Advice) -> str:
+def draw_trade_off(advice: Advice) -> Picture:
     """L1 error at each level against epsilon."""
     lines = [
         Line(

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from tallytree.counts import GroupCounts
 from tallytree.evaluation import Simulation, simulate
 from tallytree.privacy.budget import Exact
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

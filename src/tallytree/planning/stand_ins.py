@@ -37,7 +37,7 @@ def invent_from_totals(
     """
     low, _ = check_sizes(sizes)
     known = read_columns(table, [*regions, groups], text=list(regions))
-    size = next(name for name in ("size", "size of group", "_") if name not in (*regions, groups))
+    size = " ".join(["size", *regions, groups])  # longer than any of them, so none of them
     one_size = known.append_column(size, pa.array(np.full(known.num_rows, low)))
     totals = GroupCounts.from_table(
         one_size,

@@ -3,9 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from tallytree.ink import COLOURS, draw_frame
+from tallytree.ink import COLOURS, draw_frame, spread_labels
 from tallytree.reproduction.axes import Axis, LinearAxis, LogAxis
 
 WIDTH, HEIGHT = 760, 420
@@ -62,7 +61,7 @@ def draw(curves: Sequence[Curve], amounts: str, *, linear: bool = False, limit: 
         for place in range(len(curves))
     ]
     ends = [(x_axis.place(curve.marks[-1][0]), y_axis.place(curve.marks[-1][1])) for curve in curves]
-    labels = _spread([y for _, y in ends])
+    labels = spread_labels([y for _, y in ends], gap=LABEL_GAP, lowest=HEIGHT - BOTTOM)
     crosses: Counter[tuple[float, float]] = Counter()
     for curve, style, end, label_y in zip(curves, styles, ends, labels, strict=True):
         parts += _draw_label(curve.name, style, end, label_y)
@@ -71,19 +70,6 @@ def draw(curves: Sequence[Curve], amounts: str, *, linear: bool = False, limit: 
             parts.append(style.cross(end[0] + CROSS_GAP * crosses[end], end[1]))
             crosses[end] += 1
     return draw_frame(f"Seconds against {amounts}", WIDTH, HEIGHT, parts)
-
-
-def _spread(wanted: Sequence[float]) -> list[float]:
-    """Heights in the same order, each as near to the wanted one as labels can be read."""
-    order = sorted(range(len(wanted)), key=lambda place: wanted[place])
-    heights = list(wanted)
-    for above, below in pairwise(order):
-        heights[below] = max(heights[below], heights[above] + LABEL_GAP)
-    lowest = float(HEIGHT - BOTTOM + LABEL_GAP)
-    for place in reversed(order):
-        heights[place] = min(heights[place], lowest - LABEL_GAP)
-        lowest = heights[place]
-    return heights
 
 
 def _draw_grid(x_axis: Axis, y_axis: Axis) -> list[str]:
