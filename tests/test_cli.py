@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -59,6 +60,25 @@ def test_a_spec_says_the_same_as_flags_and_flags_win(run: Run, tmp_path: Path) -
     code, out, _ = run("release", "--spec", "specs/release.toml", "--epsilon", "2", "--out", "b", "--json")
     assert json.loads(out)["epsilon"] == "2"
     assert (tmp_path / "b").is_dir()
+
+
+@pytest.mark.parametrize("replicates", ['""', "[]", "9", '"20"', "20.5"])
+def test_a_number_of_replicates_that_is_none_is_refused(replicates: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "release.toml").write_text(
+        'source = "counts.csv"\nregions = ["state", "county"]\nsizes = [1, 4]\nepsilon = 1\nout = "made"\n'
+        f"replicates = {replicates}\n"
+    )
+    code, _, err = run("release", "--spec", "release.toml")
+    assert code == 2
+    assert "replicates" in err
+    assert not (tmp_path / "made").exists()
+
+
+def test_the_command_that_checks_a_release_can_be_pasted_into_a_shell(run: Run, tmp_path: Path) -> None:
+    code, out, _ = run("release", "counts.csv", *FLAGS, "--out", "a place; ' of my own", "--replicates", "0")
+    assert code == 0
+    command = " ".join(out.split()).partition("Check it with: ")[2].partition(" The report is")[0]
+    assert shlex.split(command) == ["tallytree", "verify", "a place; ' of my own"]
 
 
 def test_json_is_all_that_is_printed_for_programs(run: Run) -> None:

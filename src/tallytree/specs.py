@@ -174,7 +174,7 @@ class ReleaseSpec(CountSpec):
 
         find_release_mechanism(self.mechanism)
         find_noise(self.noise, self.delta)
-        if self.replicates:
+        if self.replicates is not None and self.replicates != 0:
             check_replicates(self.replicates)
         levels = [self.root_level, *self.regions]
         parts, delta = split_loss(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -51,8 +52,9 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
 def print_next_step(folder: object) -> None:
     """Where the release is and how to check it, as a command that works as this one did."""
     started = Path(sys.argv[0])
-    command = f"{Path(sys.executable)} -m tallytree" if started.name == "__main__.py" else str(started)
-    print_text(f"Written to {folder}. Check it with: {command} verify {folder}")
+    start = [sys.executable, "-m", "tallytree"] if started.name == "__main__.py" else [str(started)]
+    command = shlex.join([*start, "verify", str(folder)])
+    print_text(f"Written to {folder}. Check it with: {command}")
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:

@@ -83,9 +83,7 @@ def count(
         facts = {"file": settings.out, "sensitive": True, "leaves": leaves}
         print_json({**facts, "sizes": [low, high], "assumed": list(counts.assumptions)})
         return
-    print_text(
-        f"Written to {settings.out}: {counts.hierarchy.leaf_count:,} leaf regions, sizes {low} to {high}."
-    )
+    print_text(f"Written to {settings.out}: {leaves:,} leaf regions, sizes {low} to {high}.")
     print_text(WARNING)
     for note in counts.assumptions:
         print_text(f"Note: {note}")

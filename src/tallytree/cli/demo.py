@@ -17,6 +17,7 @@ from tallytree.cli.console import (
 )
 from tallytree.cli.intervals import add_beside, print_intervals
 from tallytree.cli.report import print_opening, write_beside
+from tallytree.privacy.budget import show_exact
 
 WIDTH = 30
 REPLICATES = 10
@@ -51,8 +52,8 @@ def demo(
         print_json({**summarize(made, str(out)), "errors": errors})
         return
     print_text(
-        f"An invented nation of {made.total:,} households, released at epsilon = {made.epsilon} with "
-        f"{made.manifest['mechanism']['name']}.\n"
+        f"An invented nation of {made.total:,} households, released at epsilon = "
+        f"{show_exact(made.epsilon)} with {made.manifest['mechanism']['name']}.\n"
     )
     print_release(made)
     print_intervals(made)

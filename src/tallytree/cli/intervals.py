@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,7 +70,8 @@ def add_beside(release: Release, folder: Path, *, replicates: int | None, quiet:
             made = add_intervals(release, replicates=replicates or REPLICATES, progress=progress)
         made.write_intervals(folder)
     except BaseException as error:
-        later = f"The release is complete without intervals; 'tallytree intervals {folder}' makes them."
+        command = shlex.join(["tallytree", "intervals", str(folder)])
+        later = f"The release is complete without intervals; they can be made later: {command}"
         if isinstance(error, Exception):
             typer.echo(f"No intervals were made ({type(error).__name__}). {later}", err=True)
             return release
