@@ -327,6 +327,7 @@ def test_damaged_results_give_one_clear_error(tmp_path: Path) -> None:
         lambda rows: [{**rows[0], "emd": [float("nan"), 1.0, 1.0]}],
         lambda rows: [{**rows[0], "real_epsilon": "1/0"}],
         lambda rows: [{**rows[0], "epsilon": "much"}],
+        lambda rows: [{**rows[0], "epsilon": "1/2"}],  # which nobody asks for
         lambda rows: [{**rows[0], "seconds": 0.0}],
         lambda rows: [{**rows[0], "seconds": float("inf")}],
     ],

@@ -120,7 +120,7 @@ def _write_row(outcome: Outcome) -> dict[str, Any]:
 def _read_row(row: dict[str, Any]) -> Outcome:
     variants = {variant.label: variant for variant in list_contenders()}
     job = Job(variants[row["mechanism"]], row["epsilon"], row["instance"], row["sizes"])
-    float(Fraction(job.epsilon))
+    float(job.epsilon)  # refused if it is no number
     result: Run | Failure
     if row["failure"] is not None:
         result = Failure(row["failure"], timed_out=bool(row["timed_out"]))

@@ -29,7 +29,6 @@ COUNTY_FILE = "county_household_sizes_2010.csv"
 KUO_FILE = "taxi/kuo_taxi_count_of_counts.csv.gz"
 TRIPS_2013, ZONE_MAP = "taxi/trip_data_*.csv", "taxi/taxi_zones.geojson"
 MONTHLY_TRIPS, ZONE_TABLE = "taxi/*_tripdata_*.parquet", "taxi/taxi_zone_lookup.csv"
-FILES = f"{COUNTY_FILE} and {KUO_FILE}"
 
 FORMAT = 1
 """Of the results: another one makes the earlier ones unknown."""

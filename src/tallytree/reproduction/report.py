@@ -47,10 +47,6 @@ class Report:
     outcomes: Sequence[Outcome]
     """All of them: for when, and beside what, they were measured."""
 
-    def find(self, name: str) -> Summary | None:
-        """One dataset's."""
-        return next((one for one in self.summaries if one.dataset.name == name), None)
-
     @property
     def synthetic_limit(self) -> float:
         """The longest that any mechanism had on the synthetic data, also in an earlier run."""
