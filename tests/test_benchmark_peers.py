@@ -1,6 +1,7 @@
 """The peers of the benchmarks: they solve the same problem as we do, and what is said about them."""
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -19,7 +20,7 @@ from benchmarks.ladders import Climb, Ladder, Model, Rung, Step, climb, list_mod
 from benchmarks.memory import MemoryUse
 from benchmarks.noise_goals import judge_noise
 from benchmarks.noise_measuring import Draws, measure_noise
-from benchmarks.people.commands import Run
+from benchmarks.people.commands import Run, run_command
 from benchmarks.people.goals import judge_people
 from benchmarks.people.measuring import Measured
 from benchmarks.people.page import write_page
@@ -222,6 +223,13 @@ FACTORS = {"bare": 1.0, "count": 1.5, "persons": 1.7, "release": 1.9}
 def make_people(people: int, seconds: float) -> Measured:
     runs = {name: Run(seconds * factor, 10**9) for name, factor in FACTORS.items()}
     return Measured(0.1, people, people // 3, 1, 1.0, runs)
+
+
+def test_the_memory_of_a_command_is_its_own() -> None:
+    ballast = b"x" * 2**28  # more than Python itself takes
+    assert 2**20 < run_command([sys.executable, "-c", "print(1)"]).peak < len(ballast) / 4
+    with pytest.raises(RuntimeError, match="exit code 3"):
+        run_command([sys.executable, "-c", "raise SystemExit(3)"])
 
 
 def test_people_are_judged_by_the_largest_file() -> None:
