@@ -17,16 +17,14 @@ LONG_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
-class Contest:
-    """The best times on one instance, over all rounds."""
+class Race:
+    """The best times on one instance, ours and a peer's."""
 
     cells: int
     ours: Timing
     ours_alone: Timing
     """Our own on one processor."""
     peer: Timing
-    objective: int
-    """Of our own solution; for ``direct-dp`` it is the integer optimum."""
 
     @property
     def ratio(self) -> float:
@@ -39,29 +37,61 @@ class Contest:
         return self.peer.seconds / self.ours_alone.seconds
 
 
+@dataclass(frozen=True)
+class Contest(Race):
+    """The same, over all rounds."""
+
+    objective: int
+    """Of our own solution; for ``direct-dp`` it is the integer optimum."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelaxedRace(Race):
+    """A race to an optimum that both sides find."""
+
+    objective: float
+    """The peer's."""
+    reference: float
+    """Our relaxed optimum; where the peer finds whole numbers, the objective of ours."""
+    peak: int
+    """Bytes of the whole process while the peer ran."""
+
+    @property
+    def difference(self) -> float:
+        """How far the peer's objective is above ours, relatively."""
+        return self.objective / self.reference - 1
+
+
 def compare(instance: Instance, peer: Callable[[], R], rounds: int) -> tuple[Contest, R]:
     """Time both sides; also returned is what the peer's best call did."""
     ours: list[Timing] = []
-    alone: list[Timing] = []
+    ours_alone: list[Timing] = []
     theirs: list[Timing] = []
     solution = instance.solve()  # warm: compiled
     instance.check(solution)
     for _ in range(rounds):
         if theirs and best(theirs).seconds > LONG_SECONDS:
             break
-        ours += _time_ours(instance)
-        with one_processor():
-            alone += _time_ours(instance)
+        together, alone = time_ours(instance)
+        ours.append(together)
+        ours_alone.append(alone)
         timing, outcome = time_call(peer)
         theirs.append(timing)
         if timing is best(theirs):
             result = outcome
-    contest = Contest(instance.cells, best(ours), best(alone), best(theirs), solution.objective)
+    contest = Contest(instance.cells, best(ours), best(ours_alone), best(theirs), solution.objective)
     return contest, result
 
 
-def _time_ours(instance: Instance) -> list[Timing]:
-    return [time_call(instance.solve)[0] for _ in range(CALLS)]
+def time_ours(instance: Instance) -> tuple[Timing, Timing]:
+    """The best of a few calls on all processors, and of as many on one."""
+
+    def time_calls() -> Timing:
+        return best([time_call(instance.solve)[0] for _ in range(CALLS)])
+
+    ours = time_calls()
+    with one_processor():
+        return ours, time_calls()
 
 
 def take_turns(calls: Sequence[Callable[[], object]], rounds: int) -> list[Timing]:

@@ -7,13 +7,13 @@ from functools import partial
 import tallytree as tt
 from benchmarks import relaxed_points, relaxed_trees
 from benchmarks.attempts import tell
-from benchmarks.comparison import CALLS
+from benchmarks.comparison import RelaxedRace, time_ours
 from benchmarks.instances import Instance, make_nation, measure_counts
 from benchmarks.memory import peak_memory, reset_peak
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, write_program
 from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
 from benchmarks.solvers.outcome import Outcome, Posed
-from benchmarks.timing import LEAST_SIZES, Timing, best, find_growth, one_processor, time_call
+from benchmarks.timing import LEAST_SIZES, Timing, find_growth, time_call
 from benchmarks.variants import DIRECT, PLAIN_JOINT
 from tallytree.city import generate_city
 from tallytree.errors import MechanismError
@@ -54,39 +54,14 @@ class Step:
         return f"{self.place}, {self.sizes:,}"
 
 
-@dataclass(frozen=True)
-class Rung:
-    """One solver on one instance; the best times."""
+@dataclass(frozen=True, kw_only=True)
+class Rung(RelaxedRace):
+    """One solver on one instance."""
 
     step: Step
-    cells: int
-    ours: Timing
-    ours_alone: Timing
-    """On one processor."""
-    peer: Timing
     setup_seconds: float
     iterations: int
-    objective: float
-    reference: float
-    """Our relaxed optimum; where the peer finds whole numbers, the objective of ours."""
     violation: float
-    peak: int
-    """Bytes of the whole process while the peer ran."""
-
-    @property
-    def ratio(self) -> float:
-        """How many times longer the peer took."""
-        return self.peer.seconds / self.ours.seconds
-
-    @property
-    def ratio_alone(self) -> float:
-        """The same with our own on one processor."""
-        return self.peer.seconds / self.ours_alone.seconds
-
-    @property
-    def difference(self) -> float:
-        """How far the peer's objective is above ours, relatively."""
-        return self.objective / self.reference - 1
 
 
 @dataclass(frozen=True)
@@ -176,9 +151,7 @@ def time_steps(solver: Solver, model: Model, steps: Sequence[Step]) -> Iterator[
         posed = Posed(instance, write_program(instance, model.form))
         solution = instance.solve()  # warm: compiled
         instance.check(solution)
-        ours = best([time_call(instance.solve)[0] for _ in range(CALLS)])
-        with one_processor():
-            alone = best([time_call(instance.solve)[0] for _ in range(CALLS)])
+        ours, alone = time_ours(instance)
         reference = float(solution.objective) if solver.whole else model.relax(instance)
         yield None
         yield _time_solver(solver, step, posed, ours, alone, reference)
@@ -201,11 +174,11 @@ def _time_solver(
     if not outcome.solved:
         return Failure(f"not solved: {outcome.status}")
     return Rung(
-        step,
         posed.instance.cells,
         ours,
         alone,
         timing,
+        step=step,
         setup_seconds=outcome.setup_seconds,
         iterations=outcome.iterations,
         objective=posed.program.objective(outcome.y),

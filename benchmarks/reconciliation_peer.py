@@ -15,11 +15,11 @@ import numpy.typing as npt
 from scipy.sparse import csr_matrix, identity, vstack
 
 import tallytree as tt
-from benchmarks.comparison import CALLS
+from benchmarks.comparison import RelaxedRace, time_ours
 from benchmarks.instances import Instance, make_instance
 from benchmarks.memory import peak_memory, reset_peak
 from benchmarks.relaxed_trees import relax_values
-from benchmarks.timing import Timing, best, one_processor, time_call
+from benchmarks.timing import time_call
 from tallytree.hierarchy import Hierarchy
 from tallytree.postprocess.objective import weigh_levels
 from tallytree.processors import count_processors
@@ -33,39 +33,13 @@ FINE = 1000
 MOST_SECANTS = 50
 
 
-@dataclass(frozen=True)
-class Reconciliation:
-    """Both on the same numbers: the best times, and the relaxed optima."""
+@dataclass(frozen=True, kw_only=True)
+class Reconciliation(RelaxedRace):
+    """Both on the same numbers; ours is ``direct-dp``, whole numbers and all."""
 
     sizes: int
-    cells: int
-    ours: Timing
-    """``direct-dp``, whole numbers and all."""
-    ours_alone: Timing
-    """On one processor."""
-    peer: Timing
-    objective: float
-    """The peer's."""
-    reference: float
-    """Our relaxed optimum."""
     negative: float
     """The share of the noisy answers that was below zero, and had to be made zero."""
-    peak: int
-
-    @property
-    def ratio(self) -> float:
-        """How many times longer the peer took."""
-        return self.peer.seconds / self.ours.seconds
-
-    @property
-    def ratio_alone(self) -> float:
-        """The same with our own on one processor."""
-        return self.peer.seconds / self.ours_alone.seconds
-
-    @property
-    def difference(self) -> float:
-        """How far the peer's objective is above ours, relatively."""
-        return self.objective / self.reference - 1
 
 
 def run_reconciliation(sizes: int, epsilon: str) -> Reconciliation | Failure:
@@ -91,15 +65,13 @@ def reconcile(instance: Instance) -> Reconciliation | Failure:
     optimum, total = find_optimum(plan.hierarchy, clipped, weigh_levels(plan.scales))
     posed = Instance(instance.method, tt.Measurements(plan, clipped), round(total))
     posed.check(posed.solve())
-    ours = best([time_call(posed.solve)[0] for _ in range(CALLS)])
-    with one_processor():
-        alone = best([time_call(posed.solve)[0] for _ in range(CALLS)])
+    ours, alone = time_ours(posed)
     return Reconciliation(
-        stacked.shape[1],
         instance.cells,
         ours,
         alone,
         peer,
+        sizes=stacked.shape[1],
         objective=float(((found - stacked) ** 2).sum()),
         reference=optimum,
         negative=float(np.mean(np.concatenate(noisy) < 0)),
