@@ -13,14 +13,16 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
+from benchmarks.goals import write_goals
 from benchmarks.markdown import write_table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
 from tallytree.nation import invent_sizes
 from tallytree.planning.advice import Advice, advise
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
-from tallytree.planning.goals import Goal
+from tallytree.planning.goals import parse_goal
 from tallytree.reproduction.datasets import COUNTY_FILE
+from tallytree.reproduction.goals import Goal
 from tallytree.reproduction.machine import describe_machine
 
 PAGE = Path(__file__).parent / "PLANNING.md"
@@ -62,7 +64,7 @@ def write_page(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> str
             "# Planning",
             INTRODUCTION.format(runs=runs),
             write_table(["", ""], facts.items()),
-            write_table(["goal", "measured", "met"], _judge(cases)),
+            write_goals(_judge(cases)),
             *(_write_case(*case) for case in cases),
             "",
         ]
@@ -75,8 +77,10 @@ Case = tuple[Advice, Forecast, Forecast]
 
 def _check(truth: tt.GroupCounts, stand_in: tt.GroupCounts, epsilon: str, runs: int) -> Case:
     print(f"epsilon {epsilon}", file=sys.stderr, flush=True)
-    advice = advise(stand_in, epsilon=epsilon, goal=Goal("l1"), mechanism="cumulative-joint")
-    even = dict.fromkeys(truth.hierarchy.levels, 1)
+    levels = truth.hierarchy.levels
+    goal = parse_goal("l1", levels)
+    advice = advise(stand_in, epsilon=epsilon, goal=goal, mechanism="cumulative-joint")
+    even = dict.fromkeys(levels, 1)
     return (
         advice,
         forecast(
@@ -86,7 +90,7 @@ def _check(truth: tt.GroupCounts, stand_in: tt.GroupCounts, epsilon: str, runs: 
     )
 
 
-def _judge(cases: Sequence[Case]) -> list[list[str]]:
+def _judge(cases: Sequence[Case]) -> list[Goal]:
     off = max(
         abs(_error(found, name) / _error(expected, name) - 1.0)
         for advice, measured, _ in cases
@@ -95,21 +99,17 @@ def _judge(cases: Sequence[Case]) -> list[list[str]]:
     )
     share = max(measured.total_l1 / rival.total_l1 for _, measured, rival in cases)
     return [
-        [
+        Goal(
             f"L1 and EMD at every level within {WITHIN:.0%} of what was expected",
             f"{off:.1%} at most",
-            _say(off <= WITHIN),
-        ],
-        ["Total L1 at most half that of `cumulative-dp`", f"{share:.3f} times at most", _say(share <= 0.5)],
+            off <= WITHIN,
+        ),
+        Goal("Total L1 at most half that of `cumulative-dp`", f"{share:.3f} times at most", share <= 0.5),
     ]
 
 
 def _error(level: LevelError, name: str) -> float:
     return level.l1 if name == "l1" else level.emd
-
-
-def _say(met: bool) -> str:
-    return "yes" if met else "**no**"
 
 
 def _write_case(advice: Advice, measured: Forecast, rival: Forecast) -> str:

@@ -1,7 +1,4 @@
-"""``python -m benchmarks.scale.steps release|verify ...``: one process, a line of JSON for each step.
-
-A release is made as :func:`tallytree.release` and ``save`` make it, step by step.
-"""
+"""``python -m benchmarks.scale.steps release|verify ...``: one process, a line of JSON for each step."""
 
 from __future__ import annotations
 
@@ -9,18 +6,17 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import tallytree as tt
 from benchmarks.memory import peak_memory, reset_peak, return_freed_memory
-from tallytree.manifest import write_manifest
-from tallytree.measurement import measure
 from tallytree.mechanisms.base import Mechanism
-from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.releases import MAKER, Release
+
+SOLVING = "Making the counts add up"
+PARTS = {"Drawing noise": "draw noise", SOLVING: "make the counts add up"}
+"""What :func:`tallytree.release` says that it begins, and what the step is called here."""
 
 
 @contextmanager
@@ -36,6 +32,28 @@ def step(name: str) -> Iterator[dict[str, object]]:
     print(json.dumps(line), flush=True)
 
 
+class ReleaseSteps:
+    """The steps of a release as it tells of them: each ends where the next begins."""
+
+    def __init__(self) -> None:
+        self._current = ExitStack()
+        self._facts: dict[str, object] = {}
+
+    def follow(self, what: str, amount: int) -> Callable[[int], None]:
+        """A :data:`tallytree.progress.Progress`; after the last part it is told of comes the checking."""
+        self._begin(PARTS[what])
+        return lambda done: self._begin("check") if what == SOLVING else None
+
+    def end(self, **facts: object) -> None:
+        """The release is there; ``facts`` are told with the last step."""
+        self._facts.update(facts)
+        self._current.close()
+
+    def _begin(self, name: str) -> None:
+        self._current.close()
+        self._facts = self._current.enter_context(step(name))
+
+
 def make_release(source: Path, out: Path, levels: Sequence[str], high: int, mechanism: Mechanism) -> None:
     """Read a table of counts, release it, and compare with the truth, which is invented."""
     _load_kernels(mechanism)
@@ -46,27 +64,9 @@ def make_release(source: Path, out: Path, levels: Sequence[str], high: int, mech
         facts["regions"] = counts.hierarchy.region_counts
     with step("add up the levels"):
         _ = counts.levels
-    plan = mechanism.plan(counts.hierarchy, sizes=(1, high), epsilon="1")
-    with step("draw noise"):
-        measurements = measure(plan, counts, noise=DigitNoise())
-    with step("make the counts add up") as facts:
-        solution = mechanism.postprocess(measurements, total=counts.total)
-        facts["effort"] = dict(solution.effort)
-        facts["gap"] = solution.accuracy and solution.accuracy.gap
-    manifest = write_manifest(
-        mechanism=mechanism,
-        plan=plan,
-        total=counts.total,
-        noise=measurements.noise,
-        assumptions=counts.assumptions,
-        has_frame=counts.has_frame,
-        solution=solution,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-    )
-    release = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
-    with step("check"):
-        if not release.verify():
-            sys.exit("The release fails its checks.")
+    steps = ReleaseSteps()
+    release = tt.release(counts, epsilon="1", mechanism=mechanism, progress=steps.follow)
+    steps.end(solution=release.manifest["solution"])
     with step("write") as facts:
         release.save(out)
         facts["bytes"] = {file.name: file.stat().st_size for file in sorted(out.iterdir())}
