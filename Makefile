@@ -78,7 +78,7 @@ docs: .venv/installed-dev
 audit: .venv/installed-dev
 	$(BIN)/tallytree audit --all --out docs/audit-results.md
 
-## Run the example notebook, and write what it shows into it.
+## Run the example notebooks, and write what they show into them.
 notebook: .venv/installed-dev
 	$(BIN)/python -m tests.notebook_support
 
