@@ -92,6 +92,32 @@ def test_the_parts_add_up_to_epsilon_exactly(epsilon: Fraction, weights: list[in
     assert split_budget(epsilon, levels, None) == (epsilon / len(levels),) * len(levels)
 
 
+@pytest.mark.parametrize(
+    "unit", [{"epsilon": "0.123456789012345678"}, {"rho": "0.123456789012345678", "delta": "1e-9"}]
+)
+def test_whole_numbers_of_numpy_never_overflow_in_a_plan(unit: dict[str, str]) -> None:
+    h = tt.Hierarchy.from_paths(["a", "b", "c", "d"], [("r", "x", "y", "z")])
+    numpys: Any = np.int64
+    plans = [
+        make_plan(
+            QUERIES["cumulative"],
+            h,
+            sizes=(0, 5),
+            bounds=Bounds(max_records=kind(7), max_quantity=kind(60)),
+            budget={level: Fraction(kind(1), kind(4)) for level in h.levels},
+            **unit,
+        )
+        for kind in (int, numpys)
+    ]
+    assert plans[0] == plans[1]
+    for level in plans[1].levels:
+        for number in (level.sensitivity, level.loss, level.scale):
+            assert type(number.numerator) is type(number.denominator) is int
+    assert (
+        type(plans[1].bounds.max_records) is type(plans[1].bounds.max_quantity) is int
+    )  # so JSON holds them
+
+
 def test_a_plan_states_exact_numbers() -> None:
     h = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
     plan = tt.mechanism("direct-dp").plan(

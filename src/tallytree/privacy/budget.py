@@ -34,6 +34,8 @@ def parse_exact(value: object, what: str) -> Fraction:
         number = Fraction(value)
     except (ValueError, ArithmeticError):
         raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
+    # A Fraction may hold NumPy's whole numbers, which overflow.
+    number = Fraction(int(number.numerator), int(number.denominator))
     if number <= 0:
         raise PrivacyError(f"{what} must be above zero.")
     if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:

@@ -36,10 +36,13 @@ class Bounds:
         for name in ("max_records", "max_quantity"):
             value = getattr(self, name)
             try:
-                if isinstance(value, bool) or not 1 <= operator.index(value) <= MOST:
-                    raise TypeError
+                number = 0 if isinstance(value, bool) else operator.index(value)
             except TypeError:
-                raise PrivacyError(f"{name} must be a whole number from 1 to {MOST}.") from None
+                number = 0
+            if not 1 <= number <= MOST:
+                raise PrivacyError(f"{name} must be a whole number from 1 to {MOST}.")
+            # NumPy's whole numbers overflow, and scales of noise are worked out from these.
+            object.__setattr__(self, name, number)
 
 
 def check_bounds(bounds: Bounds | None) -> Bounds:
