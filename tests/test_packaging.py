@@ -60,15 +60,28 @@ def test_the_types_are_marked() -> None:
     assert (Path(tt.__file__).parent / "py.typed").exists()
 
 
-@pytest.mark.parametrize("how", [{"delta": "1e-9"}, {"noise": "opendp"}])
-def test_without_opendp_its_extra_is_named(how: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+HOW: dict[str, dict[str, Any]] = {
+    # An epsilon that no other test asks about, so that none is remembered.
+    "gaussian": {"epsilon": "0.987", "delta": "1e-9"},
+    "rho": {"rho": "0.001", "delta": "1e-9"},
+    "sampler": {"epsilon": "0.987", "noise": "opendp"},
+}
+
+
+@pytest.mark.parametrize("how", HOW.values(), ids=HOW)
+def test_without_opendp_its_extra_is_named_and_nothing_is_charged(
+    how: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hierarchy = tt.Hierarchy.from_paths(levels=["nation", "state"], paths=[("US", "GA"), ("US", "NY")])
     counts = tt.GroupCounts(hierarchy, sizes=(1, 2), leaf=[[1, 2], [3, 4]])
+    unit = {"rho": "1", "delta": "1e-9"} if "delta" in how else {"epsilon": "1"}
+    ledger = tt.Ledger.create(tmp_path / "ledger.db", dataset="people", **unit)
     load_opendp.cache_clear()
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
-    # An epsilon that no other test asks about, so that none is remembered.
     with pytest.raises(PrivacyError, match=r"pip install 'tallytree\[opendp\]'"):
-        tt.release(counts, epsilon="0.987", **how)
+        tt.release(counts, ledger=ledger, **how)
     monkeypatch.undo()
     load_opendp.cache_clear()
-    assert tt.release(counts, epsilon="0.987", **how).verify()
+    assert not ledger.balance().spent
+    assert tt.release(counts, ledger=ledger, **how).verify()
+    assert ledger.balance().spent

@@ -78,14 +78,22 @@ class ExactNoise(ABC):
         return out
 
 
-class OpenDPNoise(ExactNoise):
+class _SamplerOfOpenDP(ExactNoise):
+    """OpenDP is an extra: that it is missing is found out here, before anything is charged for the noise."""
+
+    chunk = 20_000
+
+    def __init__(self) -> None:
+        load_opendp()
+
+
+class OpenDPNoise(_SamplerOfOpenDP):
     """OpenDP's discrete Laplace: exact rational arithmetic on the operating system's randomness."""
 
     description = (
         "discrete Laplace of OpenDP: exact sampler on the operating system's randomness, the scale "
         "rounded up to the next 64-bit float"
     )
-    chunk = 20_000
 
     def prepare(self, scale: Fraction) -> Fill:
         """OpenDP's sampler, which releases the interpreter lock."""
@@ -94,7 +102,7 @@ class OpenDPNoise(ExactNoise):
         return _fill_with(dp.m.make_laplace(*space, scale=round_scale_up(scale)))
 
 
-class GaussianNoise(ExactNoise):
+class GaussianNoise(_SamplerOfOpenDP):
     """OpenDP's discrete Gaussian: exact rational arithmetic on the operating system's randomness."""
 
     distribution = "discrete Gaussian"
@@ -102,7 +110,6 @@ class GaussianNoise(ExactNoise):
         "discrete Gaussian of OpenDP: exact sampler on the operating system's randomness, the scale "
         "rounded up to the next 64-bit float"
     )
-    chunk = 20_000
 
     def prepare(self, scale: Fraction) -> Fill:
         """OpenDP's sampler, which releases the interpreter lock."""
