@@ -282,10 +282,12 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_what_does_not_fit_together_is_refused(case: str) -> None:
+def test_what_does_not_fit_together_is_refused_before_it_is_charged(case: str, tmp_path: Path) -> None:
     given_, why = WRONG[case]
+    ledger = tt.Ledger.create(tmp_path / "ledger.db", dataset="census", rho="1e30", delta=DELTA)
     with pytest.raises(PrivacyError, match=why):
-        tt.release(COUNTS, **given_)
+        tt.release(COUNTS, ledger=ledger, **given_)
+    assert ledger.balance().charges == 0
 
 
 def test_noise_of_the_other_kind_is_never_measured() -> None:

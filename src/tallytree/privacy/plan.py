@@ -161,6 +161,8 @@ def make_plan(
         if not query.ends_with_total:
             raise PrivacyError(f"The {query.name!r} query does not ask for the regions' numbers of groups.")
         public_totals = hierarchy.levels[hierarchy.index(public_totals)]
+    if settled is not None:
+        convert_rho(sum(parts, Fraction(0)), settled)  # now, before anything is charged: it has its limits
     return Plan(hierarchy, sizes, bounds, levels, public_totals, settled)
 
 
