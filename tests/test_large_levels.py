@@ -6,6 +6,8 @@ same.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,8 @@ from tallytree import level_arrays, release_files
 from tallytree.level_arrays import LevelArrays, get_rows
 from tallytree.measurement import measure
 from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.privacy.noise import ExactNoise, Fill
+from tallytree.privacy.queries import CHAIN, QUERIES, Counted
 from tallytree.releases import MAKER, Release
 from tallytree.sparse_rows import SparseRows
 from tests.instances import random_hierarchy
@@ -80,6 +84,55 @@ def test_sparse_counts_are_the_counts(seed: int) -> None:
         np.testing.assert_array_equal(found.array(level), counts.array(level))
         is_sparse = isinstance(found.levels.stored(level), SparseRows)
         assert is_sparse == (counts.array(level).size > 12 and counts.leaf.size > 12)
+
+
+class SameNoise(ExactNoise):
+    """The same draw everywhere, so that what is measured is known."""
+
+    description, chunk = "a test", 5
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def prepare(self, scale: Fraction) -> Fill:
+        return lambda out: out.fill(self.value)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(
+    "added", [0, -7, 2**31 - 3, 2**35], ids=["none", "little", "at-32-bits", "beyond-32-bits"]
+)
+@pytest.mark.parametrize("name", ["direct-dp", "cumulative-joint", "cumulative-chain", "count-of-counts"])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_region_of_a_large_level_gets_its_own_answer_and_noise(
+    name: str, added: int, seed: int
+) -> None:
+    counts = random_counts(seed)
+    plan = tt.mechanism(name).plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")
+    measured = measure(plan, read(counts), noise=SameNoise(added))
+    for level, answer in enumerate(plan.answers(counts)):
+        noise = np.full(answer.shape, added)
+        if plan.has_public_totals(level):
+            noise[:, -1] = 0
+        np.testing.assert_array_equal(measured.values[level], answer + noise)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_what_all_regions_matter_to_is_answered_once_for_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = tt.Hierarchy.from_paths(["root", "leaf"], [("r", str(leaf)) for leaf in range(20)])
+    counts = tt.GroupCounts(h, (1, 3), np.ones((20, 3), dtype=np.int64))
+    plan = tt.mechanism("cumulative-chain").plan(h, sizes=counts.sizes, epsilon="1")
+    asked: list[int] = []
+
+    def answer(counts: Counted, level: int) -> Ints:
+        asked.append(level)
+        return CHAIN.answer(counts, level)
+
+    monkeypatch.setitem(QUERIES, "chain", replace(CHAIN, answer=answer))
+    assert len(list(plan.answer_in_parts(counts, 1))) == 10
+    assert asked == [1]
+    measure(plan, counts, noise=DigitNoise())
+    assert asked == [1, 0, 1]
 
 
 @pytest.mark.usefixtures("few_are_many")

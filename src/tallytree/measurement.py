@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.level_arrays import LevelArrays, Stored, cut_rows, is_large
+from tallytree.level_arrays import LevelArrays, Stored, is_large
 from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.measurements import Measurements, PrivateMeasurements
 from tallytree.privacy.noise import Advance, ExactNoise, Noise, SeededNoise
@@ -50,8 +50,7 @@ def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress
             continue
         # Every cell has noise of its own, so regions may be measured in any order, a few at a time.
         stored = np.empty(shape, dtype=np.int32)
-        for start, stop in cut_rows(*shape):
-            answer = plan.answer(counts, index, slice(start, stop))
+        for start, answer in plan.answer_in_parts(counts, index):
             stored = _store(stored, start, _add_noise_to(plan, index, answer, noise, report))
         noisy.append(stored)
     return LevelArrays(noisy)

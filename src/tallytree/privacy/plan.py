@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import get_rows
+from tallytree.level_arrays import cut_rows, get_rows
 from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.privacy.budget import Exact, parse_exact, split_budget
 from tallytree.privacy.losses import Loss, add_losses
@@ -93,15 +93,22 @@ class Plan:
         """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
         return [self.answer(counts, index) for index in range(len(self.levels))]
 
-    def answer(self, counts: Counted, level: int, regions: slice | None = None) -> Ints:
-        """The same for one level, or for some of its regions where no other region matters."""
+    def answer(self, counts: Counted, level: int) -> Ints:
+        """The same for one level."""
+        self._check(counts)
+        return find_query(self.levels[level].query).answer(counts, level)
+
+    def answer_in_parts(self, counts: Counted, level: int) -> Iterator[tuple[int, Ints]]:
+        """The same a few regions at a time, each time with the number of the first of them."""
         self._check(counts)
         query = find_query(self.levels[level].query)
-        if regions is None:
-            return query.answer(counts, level)
-        if query.row_answer is None:
-            return query.answer(counts, level)[regions]
-        return query.row_answer(get_rows(counts.levels, level, regions.start, regions.stop))
+        parts = cut_rows(*self.shape(level))
+        if query.row_answer is None:  # other regions matter too
+            whole = query.answer(counts, level)
+            yield from ((start, whole[start:stop]) for start, stop in parts)
+            return
+        for start, stop in parts:
+            yield start, query.row_answer(get_rows(counts.levels, level, start, stop))
 
     def _repr_html_(self) -> str:
         from tallytree.notebooks import write_plan
