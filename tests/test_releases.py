@@ -164,6 +164,31 @@ def test_replacing_exchanges_the_whole_folder_or_leaves_the_old_one(tmp_path: Pa
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
 
 
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+@pytest.mark.parametrize("fails_at", [1, 2])
+def test_an_exchange_that_fails_halfway_puts_the_old_folder_back(
+    error: type[BaseException], fails_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with new_folder(tmp_path / "out") as stage:
+        (stage / "old").write_text("old")
+    calls, rename = 0, Path.rename
+
+    def fail_once(self: Path, target: Path) -> Path:
+        nonlocal calls
+        calls += 1
+        if calls == fails_at:
+            raise error
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_once)
+    expected = FolderError if error is OSError else error
+    with pytest.raises(expected), new_folder(tmp_path / "out", replace=True) as stage:
+        (stage / "new").write_text("new")
+    assert calls >= fails_at
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "old").read_text() == "old"
+
+
 def test_two_writers_of_one_place_do_not_mix(counts: tt.GroupCounts, tmp_path: Path) -> None:
     release = tt.release(counts, epsilon=1)
     with pytest.raises(FolderError, match="cannot be written"), new_folder(tmp_path / "out") as stage:

@@ -101,11 +101,15 @@ def _put_in_place(stage: Path, target: Path) -> None:
     _flush(stage)
     stage.chmod(0o755)
     if target.exists():
-        # Two renames: in between, the old folder is beside the new one, and either is whole.
+        # Two renames: in between, the old folder is beside the new one, and goes back if the second fails.
         old = Path(tempfile.mkdtemp(prefix=f".{target.name[:40]}.", dir=target.parent))
-        target.rename(old)
-        stage.rename(target)
-        shutil.rmtree(old, ignore_errors=True)
+        try:
+            target.rename(old)
+            stage.rename(target)
+        finally:
+            if not target.exists():
+                old.rename(target)
+            shutil.rmtree(old, ignore_errors=True)
     else:
         stage.rename(target)
     _flush(target.parent)
