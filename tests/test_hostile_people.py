@@ -190,6 +190,17 @@ def test_a_file_counts_once_by_whatever_names(tmp_path: Path) -> None:
     assert count([path, tmp_path / "in" / ".." / "people.csv", tmp_path / "*.csv"], PLAIN) == expect()
 
 
+def test_folders_in_a_folder_may_be_links(tmp_path: Path) -> None:
+    (tmp_path / "all" / "in").mkdir(parents=True)
+    (tmp_path / "more").mkdir()
+    write_parquet(make_people(PLAIN).slice(0, 2), tmp_path / "all" / "in" / "a.parquet")
+    write_parquet(make_people(PLAIN).slice(2), tmp_path / "more" / "b.parquet")
+    (tmp_path / "all" / "link").symlink_to(tmp_path / "more")
+    (tmp_path / "all" / "in" / "twice").symlink_to(tmp_path / "more")
+    (tmp_path / "more" / "circle").symlink_to(tmp_path / "all")
+    assert count(tmp_path / "all", PLAIN) == expect()
+
+
 @pytest.mark.parametrize("mark", ["#", "//", "--", ";", "%"])
 def test_rows_that_look_like_comments_are_people(mark: str, tmp_path: Path) -> None:
     rows = "".join(f"{mark}{number},GA\n" for number in range(9))

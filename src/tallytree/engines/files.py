@@ -118,7 +118,12 @@ def _find_start(pattern: str) -> tuple[str, ...]:
 def _list_folder(folder: Path, base: Path | None) -> list[_Found]:
     """A folder stands for its Parquet files, at any depth, as Spark and others write them."""
     found = []
-    for name, folders, files in os.walk(folder, onerror=_raise):
+    seen = set()
+    for name, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
+        if (real := os.path.realpath(name)) in seen:  # linked folders may go in a circle
+            folders.clear()
+            continue
+        seen.add(real)
         # What others have begun to write, and their logs, are hidden: a folder's name may begin with _ only
         # if it is a column's.
         folders[:] = [below for below in folders if not is_hidden(below)]
