@@ -125,7 +125,7 @@ COLUMNS: list[Case] = [
 ]
 
 MOMENT = datetime(2020, 1, 1)
-BAD_KEYS: dict[str, tuple[list[Any], str]] = {
+BAD_KEYS: dict[str, tuple[Any, str]] = {
     "fraction": ([1.5, 2.0, 3.0, COUNT + 0.5], "holds float64; names and keys must be text or whole"),
     "nan": ([1.0, 2.0, np.nan, COUNT], "holds float64"),
     "infinite": ([1.0, 2.0, np.inf, COUNT], "holds float64"),
@@ -136,6 +136,18 @@ BAD_KEYS: dict[str, tuple[list[Any], str]] = {
     "boolean": ([True, False, True, True], "holds boolean"),
     "bytes": ([SECRET.encode()] * 4, "holds binary"),
     "nothing": ([None] * 4, "holds null"),
+    "fixed-bytes": (
+        pa.array([b"ab"] * 4, pa.binary(2)),
+        "columns hold .*fixed_size_binary.*; names and keys",
+    ),
+    "interval": (
+        pa.array([(1, 2, COUNT)] * 4, pa.month_day_nano_interval()),
+        "columns hold .*month_day_nano_interval",
+    ),
+    "union": (
+        pa.UnionArray.from_sparse(pa.array([0] * 4, pa.int8()), [pa.array([SECRET] * 4)]),
+        "columns hold .*sparse_union",
+    ),
     "null": ([None, None, "a", SECRET], r"Missing values in column '\w+': 2"),
     "null-number": ([None, 1.0, 2.0, COUNT], r"Missing values in column '\w+': 1"),
 }
@@ -203,6 +215,8 @@ VALUES: list[Case] = [
     ("table-number", lambda b: count(COUNT), CountsError, "int cannot be read as a table"),
     ("table-no-files", lambda b: count([]), CountsError, "none of the columns|cannot be read"),
     ("table-list", lambda b: count([COUNT, SECRET]), CountsError, "list cannot be read as a table"),
+    ("table-query", lambda b: count(make_failing_query()), CountsError, "cannot be read as a table"),
+    ("table-broken", lambda b: count(Broken()), CountsError, "A Broken cannot be read as a table"),
     ("table-series", lambda b: count(pd.Series([COUNT])), CountsError, "Series cannot be read as a table"),
     (
         "table-ragged",
@@ -217,6 +231,21 @@ VALUES: list[Case] = [
         "cannot be read as a table",
     ),
 ]
+
+
+def make_failing_query() -> duckdb.DuckDBPyRelation:
+    """It is run when it is read, and then says which value it stumbled over."""
+    broken = f"CAST('{SECRET}' || number AS integer)"
+    case = f"CASE WHEN number < 3000 THEN number ELSE {broken} END"
+    return duckdb.connect().sql(f"SELECT {case} AS household, 'GA' AS state FROM range(5000) t(number)")
+
+
+class Broken:
+    """A table of a library with a fault."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        raise RuntimeError(SECRET)
+
 
 SETTINGS: list[Case] = [
     ("sizes-reversed", lambda b: count(sizes=(3, 1)), CountsError, "are not a range"),
@@ -291,7 +320,19 @@ SETTINGS: list[Case] = [
             "such as 8GB",
         )
         for place, size in enumerate(
-            ["much", "", "0GB", "-1GB", "1.5GB", "50%", 8, "8GB; DROP TABLE x", "999999999TB", "1\u0663GB"]
+            [
+                "much",
+                "",
+                "0GB",
+                "-1GB",
+                "1.5GB",
+                "50%",
+                8,
+                "8GB; DROP TABLE x",
+                "999999999TB",
+                "1\u0663GB",
+                "8Gi",
+            ]
         )
     ),
     ("memory-tiny", lambda b: count(engine=tt.Engine(memory_limit="1KB")), EngineError, "ran out of memory"),

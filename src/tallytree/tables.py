@@ -40,8 +40,10 @@ def read_columns(
         return _read_file(Path(source), names, text, also)
     try:
         table = pa.table(source)
-    except (TypeError, ValueError, OverflowError, pa.ArrowException):
-        # Arrow's own message may quote the data.
+    except MemoryError:
+        raise
+    except Exception:
+        # Of any kind: the source may be a query that runs only now. What it says may quote the data.
         raise CountsError(
             f"A {type(source).__name__} cannot be read as a table: give a pandas, Polars or Arrow table "
             "whose columns have one type each, or the path of a CSV or Parquet file."

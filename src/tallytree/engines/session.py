@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -91,7 +92,14 @@ def hand_over(table: pa.Table) -> Opened:
     except pa.ArrowInvalid:
         raise CountsError("The table is damaged, or holds text that is not UTF-8.") from None
     plain = [f"column_{place}" for place in range(table.num_columns)]
-    return Opened(ibis.memtable(table.rename_columns(plain)), tuple(table.column_names))
+    try:
+        return Opened(ibis.memtable(table.rename_columns(plain)), tuple(table.column_names))
+    except (KeyError, TypeError, ValueError, NotImplementedError):  # a type of Arrow's that Ibis has not
+        kinds = ", ".join(dict.fromkeys(re.split(r"[^a-z0-9_]", str(kind))[0] for kind in table.schema.types))
+        raise CountsError(
+            f"The columns hold {kinds}; names and keys must be text or whole numbers, and quantities whole "
+            "numbers."
+        ) from None
 
 
 def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:

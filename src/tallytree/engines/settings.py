@@ -13,7 +13,7 @@ EngineName = Literal["duckdb", "spark"]
 NAMES: tuple[EngineName, ...] = get_args(EngineName)
 MASTERS = ("local", "spark://", "yarn", "k8s://")
 
-_MEMORY = re.compile(r"\s*([1-9][0-9]{0,8})\s*([KMGT])i?B?\s*", re.ASCII | re.IGNORECASE)
+_MEMORY = re.compile(r"\s*([1-9][0-9]{0,8})\s*([KMGT])(?:i?B)?\s*", re.ASCII | re.IGNORECASE)
 _MOST_MEMORY = 2**60
 
 
