@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree.errors import CountsError
 from tests.people import GROUP, as_cells, count_slowly, draw_people
 
 
@@ -100,3 +101,17 @@ def test_any_other_ibis_table_works(tmp_path: Path) -> None:
     assert as_cells(counts) == count_slowly(people)
     limited = tt.count_groups(table, **{**people.arguments, "max_records": 1, "hierarchy": None})
     assert limited.total == len({row[GROUP] for row in people.records})
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_floats_are_keys_only_where_they_tell_whole_numbers_apart(kind: pa.DataType) -> None:
+    """As pandas makes of whole numbers of which some are missing."""
+    most = 2**24 if kind == pa.float32() else 2**53
+    for last, is_key in ((most, True), (most + 2, False)):
+        groups = pa.array(np.array([1, last], dtype=kind.to_pandas_dtype()))
+        people = pa.table({"household": groups})
+        if is_key:
+            assert tt.count_groups(people, group="household", regions=[], sizes=(1, 1)).total == 2
+            continue
+        with pytest.raises(CountsError, match="'household' holds float"):
+            tt.count_groups(people, group="household", regions=[], sizes=(1, 1))

@@ -107,7 +107,9 @@ def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:
     for place, name in enumerate(table.column_names):
         if name in keys and pa.types.is_floating(table[name].type):
             with suppress(pa.ArrowInvalid):
-                table = table.set_column(place, name, table[name].cast(pa.int64()))
+                whole = table[name].cast(pa.int64())
+                whole.cast(table[name].type)  # fails beyond the numbers that such floats tell apart
+                table = table.set_column(place, name, whole)
     return table
 
 
