@@ -103,6 +103,37 @@ def test_any_other_ibis_table_works(tmp_path: Path) -> None:
     assert limited.total == len({row[GROUP] for row in people.records})
 
 
+NUMBERED = ["7", "-3", "0", "12", "012", "+5", "5 ", "1_0", "7\n", "x", "\u0663", "9" * 19]
+"""Regions of a hierarchy; only the first four are what a column of whole numbers can name."""
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint8(), pa.string()], ids=str)
+def test_whole_numbers_name_the_regions_that_are_written_so(kind: pa.DataType) -> None:
+    hierarchy = tt.Hierarchy.from_paths(["root", "zone"], [("all", name) for name in NUMBERED])
+    named = [name for name in NUMBERED[:4] if not (name == "-3" and kind == pa.uint8())]
+    zones = pa.array(named if kind == pa.string() else list(map(int, named)), kind)
+    options: dict[str, Any] = {"group": "taxi", "regions": ["zone"], "sizes": (1, 1), "hierarchy": hierarchy}
+    counts = tt.count_groups(pa.table({"taxi": range(len(named)), "zone": zones}), **options)
+    assert counts.hierarchy is hierarchy
+    assert as_cells(counts) == {(("all", name), 1): 1 for name in named}
+    for stray in (5, 10, 3):
+        zones = pa.array([str(stray) if kind == pa.string() else stray], kind)
+        with pytest.raises(CountsError, match="not a leaf of the hierarchy: 1"):
+            tt.count_groups(pa.table({"taxi": [1], "zone": zones}), **options)
+
+
+def test_names_may_be_missing_below_a_leaf_of_whole_numbers() -> None:
+    paths = [("all", "1", "a"), ("all", "2"), ("all", "3", "04"), ("all", "3", "4")]
+    hierarchy = tt.Hierarchy.from_paths(["root", "zone", "block"], paths)
+    for blocks in (["a", None, "4"], ["a", None, "04"]):
+        people = pa.table({"taxi": [1, 2, 3], "zone": [1, 2, 3], "block": blocks})
+        counts = tt.count_groups(
+            people, group="taxi", regions=["zone", "block"], sizes=(1, 1), hierarchy=hierarchy
+        )
+        expected = [("all", "1", "a"), ("all", "2"), ("all", "3", blocks[2])]
+        assert as_cells(counts) == {(path, 1): 1 for path in expected}
+
+
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
 def test_floats_are_keys_only_where_they_tell_whole_numbers_apart(kind: pa.DataType) -> None:
     """As pandas makes of whole numbers of which some are missing."""

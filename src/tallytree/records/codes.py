@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tallytree.hierarchy import Hierarchy, Path
+from tallytree.hierarchy import Hierarchy
 from tallytree.records.columns import Records
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 MISSING, UNKNOWN = -1, -2
 """The codes of a row with a missing or wrong value, and of one whose region is not in the hierarchy."""
+
+WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+"""How 64-bit integers are written, but for the largest ones."""
 
 
 def add_codes(rows: ibis.Table, records: Records, hierarchy: Hierarchy) -> ibis.Table:
@@ -47,28 +52,19 @@ def is_ragged(hierarchy: Hierarchy) -> bool:
 
 
 def _list_codes(hierarchy: Hierarchy, whole: Sequence[bool]) -> pa.Table:
-    """A row for each leaf: its names below the root, of the types that the table has, and its code."""
-    rows = [
-        (code, names)
-        for code, path in enumerate(hierarchy.leaves)
-        if (names := _write_names(path, whole)) is not None
-    ]
-    table = {
-        f"name_{place}": pa.array([names[place] for _, names in rows], pa.int64() if number else pa.string())
-        for place, number in enumerate(whole)
+    """A row for each leaf: its names below the root, of the types that the table has, and its code.
+
+    A leaf with a name that cannot be in a column of whole numbers has no row.
+    """
+    columns = [(hierarchy.leaf_names(place), is_number) for place, is_number in enumerate(whole, start=1)]
+    has_row = np.ones(hierarchy.leaf_count, dtype=np.bool_)
+    for names, is_number in columns:
+        if is_number:
+            fits = pc.match_substring_regex(names, WHOLE_NUMBER).fill_null(True)  # null: below a leaf
+            has_row &= fits.to_numpy(zero_copy_only=False)
+    codes = pa.array(np.flatnonzero(has_row), pa.int32())
+    found = {
+        f"name_{place}": names.take(codes).cast(pa.int64() if is_number else pa.large_string())
+        for place, (names, is_number) in enumerate(columns)
     }
-    return pa.table({**table, "code": pa.array([code for code, _ in rows], pa.int32())})
-
-
-def _write_names(path: Path, whole: Sequence[bool]) -> list[str | int | None] | None:
-    """The names of a leaf; None if one cannot be found in a column of whole numbers."""
-    names: list[str | int | None] = []
-    for place, number in enumerate(whole, start=1):
-        name = path[place] if place < len(path) else None
-        if number and name is not None:
-            if not name.removeprefix("-").isdecimal() or len(name) > 18 or str(int(name)) != name:
-                return None
-            names.append(int(name))
-        else:
-            names.append(name)
-    return names
+    return pa.table({**found, "code": codes})
