@@ -107,7 +107,7 @@ def _tabulate(counts: GroupCounts) -> pa.Table:
     )
     columns: dict[str, Any] = {}
     for depth, level in enumerate(counts.hierarchy.levels[1:], start=1):
-        columns[level] = counts.hierarchy.leaf_names(depth).take(leaf).cast(pa.string())
+        columns[level] = counts.hierarchy.leaf_names(depth).take(leaf)
     columns["size"] = pa.array(size + counts.sizes[0], pa.int64())
     columns["groups"] = pa.array(groups, pa.int64())
     return pa.table(columns)

@@ -109,12 +109,17 @@ def encode_names(names: Sequence[str | None]) -> Column:
 
 def encode_column(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> Column:
     """A column of text as codes; a dictionary of Arrow's may hold a name twice or a null, ours does not."""
-    whole = column.unify_dictionaries().combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(whole, pa.DictionaryArray):
-        own = encode_column(whole.dictionary)
-        index = whole.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    if isinstance(column, pa.ChunkedArray):
+        # As codes first: names one after the other may be more than an array of Arrow's text can hold.
+        is_coded = pa.types.is_dictionary(column.type)
+        coded = column if is_coded else column.cast(pa.large_string()).dictionary_encode()
+        return encode_column(coded.unify_dictionaries().combine_chunks())
+    if isinstance(column, pa.DictionaryArray):
+        own = encode_column(column.dictionary)
+        # Polars' categories have indices without a sign.
+        index = column.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
         return Column(np.append(own.codes, np.int32(-1))[index], own.names)
-    encoded = whole.cast(pa.large_string()).dictionary_encode()
+    encoded = column.cast(pa.large_string()).dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return Column(codes.astype(np.int32, copy=False), encoded.dictionary)
 
