@@ -39,7 +39,10 @@ def test_regions_of_one_name_below_different_parents_are_different_regions() -> 
 
 def test_equality_is_about_levels_and_regions() -> None:
     h = tt.Hierarchy.from_paths(["nation", "state", "county"], RAGGED)
-    same = tt.Hierarchy.from_regions(h.levels, [h.regions(i) for i in range(3)])
+    same = tt.Hierarchy.from_arrays(
+        h.levels, [h.names(i) for i in range(3)], [h.parents(i) for i in range(3)]
+    )
+    assert same.leaves != h.leaves  # level by level
     assert h == same
     assert hash(h) == hash(same)
     assert h != tt.Hierarchy.from_paths(["nation", "state", "county"], RAGGED[::-1])

@@ -13,8 +13,7 @@ from tallytree.count_files import read_origin
 from tallytree.counts import BOUNDS_NOT_CHECKED, GroupCounts, whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import is_large
-from tallytree.limits import MAX_CELLS
+from tallytree.level_arrays import store_cells
 from tallytree.path_trees import PathTree
 from tallytree.privacy.neighbours import Bounds
 from tallytree.region_tables import (
@@ -26,7 +25,6 @@ from tallytree.region_tables import (
     refuse_rows,
 )
 from tallytree.sizes import Sizes, check_sizes, count_sizes
-from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table, read_columns
 
 Ints = npt.NDArray[np.int64]
@@ -73,22 +71,14 @@ def read_counts(
     if hierarchy is None:
         refuse_inner_regions(tree)
         hierarchy = Hierarchy.from_tree([root_level, *regions], tree)
-        row_leaf, _ = tree.find_leaves()
+        row_leaf = tree.leaves.row
         assumptions.append(REGIONS_FROM_DATA)
     else:
         row_leaf = _find_leaves(tree, hierarchy)
     cells = count_sizes((low, high))
-    if hierarchy.leaf_count * cells > MAX_CELLS:
-        raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
     place = row_leaf * cells + (row_size - low)
     refuse_repeats(place)
-    shape = hierarchy.leaf_count, cells
-    leaf: Ints | SparseRows
-    if is_large(shape):
-        leaf = SparseRows.from_places(place, row_groups, shape)
-    else:
-        leaf = np.zeros(shape, dtype=np.int64)
-        leaf.reshape(-1)[place] = row_groups
+    leaf = store_cells(place, row_groups, (hierarchy.leaf_count, cells))
     return GroupCounts(
         hierarchy,
         (low, high),

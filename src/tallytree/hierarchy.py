@@ -41,7 +41,7 @@ class Hierarchy:
         parents: Sequence[Ints],
         leaf_places: tuple[Ints, Ints] | None = None,
     ) -> None:
-        # Private: use `from_paths` or `from_regions`, which check what they get.
+        # Private: use `from_paths` or `from_arrays`, which check what they get.
         self._levels = levels
         self._names = tuple(names)
         self._parents = tuple(map(_frozen, parents))
@@ -80,31 +80,7 @@ class Hierarchy:
             raise HierarchyError(
                 f"No path reaches level {show(names[depth])}: leave the level out, or add regions to it."
             )
-        _, found = tree.find_leaves()
-        index, level = np.divmod(found, len(names))
-        return cls(names, tree.names, tree.parents, (level, index))
-
-    @classmethod
-    def from_regions(cls, levels: Sequence[str], regions: Sequence[Iterable[Sequence[str]]]) -> Hierarchy:
-        """The tree with these regions at each level, in this order; its leaves are level by level."""
-        names = _check_levels(levels)
-        if len(regions) != len(names):
-            raise HierarchyError(f"There are regions for {len(regions)} of {len(names)} levels.")
-        paths = [[_check_path(path, names) for path in level] for level in regions]
-        known: dict[Path, int] = {(): -1}
-        parents = []
-        for depth, level in enumerate(paths):
-            for path in level:
-                if len(path) != depth + 1 or path[:-1] not in known:
-                    raise HierarchyError(f"The region {show(path)} has no parent in the level above.")
-            parents.append(np.array([known[path[:-1]] for path in level], dtype=np.int64))
-            known = {path: place for place, path in enumerate(level)}
-            if not level or len(known) < len(level) or (depth == 0 and len(level) > 1):
-                raise HierarchyError(
-                    f"Level {show(names[depth])} needs regions, each named once, and the first only one."
-                )
-        own = [pa.array([path[-1] for path in level], pa.large_string()) for level in paths]
-        return cls(names, own, parents)
+        return cls(names, tree.names, tree.parents, (tree.leaves.level, tree.leaves.place))
 
     @classmethod
     def from_arrays(cls, levels: Sequence[str], names: Sequence[Names], parents: Sequence[Ints]) -> Hierarchy:

@@ -30,6 +30,15 @@ def is_large(shape: tuple[int, int]) -> bool:
     return shape[0] * shape[1] > LARGE
 
 
+def store_cells(place: Ints, values: Ints, shape: tuple[int, int]) -> Ints | SparseRows:
+    """A level of which only some cells, each given once by row * width + column, are not zero."""
+    if is_large(shape):
+        return SparseRows.from_places(place, values, shape)
+    level = np.zeros(shape, dtype=np.int64)
+    level.reshape(-1)[place] = values
+    return level
+
+
 class LevelArrays(Sequence[Ints]):
     """One array (regions x sizes) for each level, root first; an array is made when it is asked for.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,6 +26,16 @@ class Column(NamedTuple):
     """What the codes stand for: each name once."""
 
 
+class Leaves(NamedTuple):
+    """Regions that rows are about, in order of appearance."""
+
+    level: Ints
+    place: Ints
+    """For each region, its level and its index there."""
+    row: Ints
+    """For each row, which of the regions it is about."""
+
+
 @dataclass(frozen=True, eq=False)
 class PathTree:
     """Regions in a tree, and which of them each row is about.
@@ -40,14 +51,12 @@ class PathTree:
     row_region: Ints
     """The region at the end of each row's path: its level, and its index there."""
 
-    def find_leaves(self) -> tuple[Ints, Ints]:
-        """The different regions that rows are about, in order of appearance: their levels and indices.
-
-        And for each row, which of them it is about.
-        """
-        depth = len(self.names)
-        row, found = number_by_appearance(self.row_region * depth + self.row_level)
-        return row, found
+    @cached_property
+    def leaves(self) -> Leaves:
+        """The different regions that rows are about."""
+        row, keys = number_by_appearance(self.row_region * len(self.names) + self.row_level)
+        place, level = np.divmod(keys, len(self.names))
+        return Leaves(level, place, row)
 
     def is_inner(self) -> npt.NDArray[np.bool_]:
         """For each row, whether its region has regions below it."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from tallytree.engines.session import Session
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import is_large
+from tallytree.level_arrays import store_cells
 from tallytree.limits import MAX_CELLS
 from tallytree.privacy.neighbours import Bounds
 from tallytree.progress import Progress
@@ -94,11 +94,7 @@ class Counter:
             raise CountsError(f"Groups of people that are not in the frame: {strays.sum()}.")
         if torn.any():
             raise CountsError(f"Groups in more than one region: {torn.sum()}. A group must be in one.")
-        if is_large(shape):
-            return SparseRows.from_cells(code, size - sizes[0], groups, shape)
-        leaf = np.zeros(shape, dtype=np.int64)
-        leaf[code, size - sizes[0]] = groups
-        return leaf
+        return store_cells(code * shape[1] + (size - sizes[0]), groups, shape)
 
     def _fetch(self, query: ibis.Table, what: str) -> pa.Table:
         return self.session.fetch(query, what, self.progress)
