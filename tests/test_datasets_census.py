@@ -93,7 +93,8 @@ def test_what_is_larger_than_the_largest_size_counts_there(county_file: Path) ->
 
 def test_any_kind_of_table_is_read(county_file: Path) -> None:
     expected = read_county_table(county_file)
-    for table in (invent_table(), pl.from_pandas(invent_table())):
+    invent_table().to_parquet(county_file.with_suffix(".parquet"))
+    for table in (invent_table(), pl.from_pandas(invent_table()), county_file.with_suffix(".parquet")):
         found = read_county_table(table)
         assert found.hierarchy == expected.hierarchy
         np.testing.assert_array_equal(found.large, expected.large)

@@ -37,7 +37,9 @@ def test_the_taxis_are_counted_as_published(tmp_path: Path) -> None:
             here = given[(given["level"] == level) & (given["region"] == path[-1])]
             assert row[here["size"] - 1].tolist() == here["count"].tolist()
             assert row.sum() == here["count"].sum()
-    for table in (given, pl.from_pandas(given), given.sample(frac=1, random_state=1)):
+    given.to_parquet(tmp_path / "taxis.parquet")
+    tables = (given, pl.from_pandas(given), given.sample(frac=1, random_state=1), tmp_path / "taxis.parquet")
+    for table in tables:
         found = read_taxi_table(table)
         assert set(found.hierarchy.leaves) == set(counts.hierarchy.leaves)
         np.testing.assert_array_equal(found.array(0), counts.array(0))

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import Column, PathTree, encode_column, encode_names, find_blank, grow_tree
-from tallytree.tables import Table, read_columns
+from tallytree.tables import Table, is_text, read_columns
 
 Ints = npt.NDArray[np.int64]
 
@@ -77,8 +77,7 @@ def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
 def _encode(column: pa.ChunkedArray[Any], name: str) -> Column:
     """A column of names as codes (-1: missing) and the names they stand for."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    textual = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    if not (textual or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
         raise CountsError(f"Column {show(name)} holds {kind}; region names must be text (or whole numbers).")
     encoded = encode_column(column)
     try:

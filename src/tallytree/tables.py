@@ -114,3 +114,9 @@ def check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
         if list(found).count(name) > 1:
             raise CountsError(f"The table has two columns {show(name)}.")
     return list(wanted)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this type holds text, perhaps as codes: so it is read from Parquet files."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

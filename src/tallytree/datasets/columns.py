@@ -11,13 +11,14 @@ import pyarrow as pa
 from tallytree.count_tables import read_numbers
 from tallytree.errors import CountsError, show
 from tallytree.region_tables import refuse_rows
+from tallytree.tables import is_text
 
 Ints = npt.NDArray[np.int64]
 
 
 def read_names(column: pa.ChunkedArray[Any], name: str, *, optional: bool = False) -> list[str]:
     """A name or a code in every row; "" where an optional one is missing."""
-    if not _is_text(column.type) or (column.null_count and not optional):
+    if not is_text(column.type) or (column.null_count and not optional):
         where = "" if optional else ", in every row"
         raise CountsError(f"Column {show(name)} must hold a code, as text{where}.")
     return [str(code or "") for code in column.to_pylist()]
@@ -28,7 +29,3 @@ def read_whole_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
     values = read_numbers(column, name)
     refuse_rows(values < 0, f"column {show(name)} is negative")
     return values
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
