@@ -5,6 +5,7 @@ import inspect
 import pyarrow as pa
 
 import tallytree as tt
+from tallytree import errors
 
 
 def parameters(function: object) -> list[str]:
@@ -49,6 +50,12 @@ def test_signatures() -> None:
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
     assert parameters(tt.compare) == ["a", "b", "level", "top", "size", "groups"]
+
+
+def test_every_error_stands_in_the_tree_that_is_drawn() -> None:
+    drawn = [line.partition("── ")[2].split() for line in str(errors.__doc__).splitlines() if "── " in line]
+    kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, Exception)]
+    assert {name for name, *_ in drawn} == {kind.__name__ for kind in kinds} - {"TallytreeError"}
 
 
 def test_counting_as_the_design_writes_it() -> None:

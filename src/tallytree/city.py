@@ -9,6 +9,7 @@ import numpy as np
 
 from tallytree.counts import GroupCounts
 from tallytree.hierarchy import Hierarchy
+from tallytree.nation import INVENTED
 
 ZONES = (43, 61, 1, 69, 69, 20)
 """Of the six boroughs: 263 in all."""
@@ -19,8 +20,6 @@ DECAY = 0.91
 """Taxis with s pickups are as frequent as 1 / s^0.91: the mean is then the paper's, about 1,844."""
 SPREAD = 2.0
 """How unequal zones are: the standard deviation of the logarithm of their share of the taxis."""
-
-INVENTED = "The data are invented: nobody needed protection."
 
 
 def generate_city(sizes: int, seed: int = 2014) -> GroupCounts:

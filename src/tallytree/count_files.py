@@ -36,7 +36,7 @@ class Origin:
     sizes: Sizes
     bounds: Bounds
     assumptions: tuple[str, ...]
-    has_frame: bool | None
+    has_frame: bool
 
     def check(self, sizes: Sizes | None, bounds: Bounds | None) -> tuple[Sizes, Bounds]:
         """The sizes and bounds that were enforced; to release with others would promise what is not so."""

@@ -93,7 +93,8 @@ class GroupCounts:
 
         counts = read_counts(
             table, regions=regions, size=size, groups=groups, sizes=sizes, root=root,
-            root_level=root_level, hierarchy=hierarchy, bounds=bounds and check_bounds(bounds),
+            root_level=root_level, hierarchy=hierarchy,
+            bounds=None if bounds is None else check_bounds(bounds),
         )  # fmt: skip
         pa.default_memory_pool().release_unused()  # the table may have been large, and is not needed any more
         return counts

@@ -11,6 +11,7 @@
     │   ├── SpecError         a release.toml
     │   ├── ReportError       a report that cannot be made: the shapes for its map
     │   ├── ViewError         a form in which a release cannot be shown: a library is missing
+    │   ├── IntervalsError    intervals that cannot be made as asked
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 

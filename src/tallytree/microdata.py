@@ -55,7 +55,7 @@ def count_groups(
     taken to be a person, and the release says so.
 
     ``frame`` is a public table of all groups with their regions (region columns of ``source`` are then
-    not needed, but must agree if they are there): groups without people have size 0. ``hierarchy`` (see
+    not needed; if all are there, they must agree): groups without people have size 0. ``hierarchy`` (see
     :func:`tallytree.read_hierarchy`) holds the public regions, so that one without groups appears too. If
     neither is given, the regions are read from the data, and the release says that they must be public.
 
