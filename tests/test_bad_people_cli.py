@@ -300,6 +300,28 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_counted(
     check_refused(run(*count(out=out)), place, "exists already|cannot be written")
 
 
+WRONG_PLANS: dict[str, tuple[dict[str, str], str]] = {
+    "totals-of-no-level": ({"public_totals": "stat"}, "did you mean 'state'"),
+    "totals-unused": ({"public_totals": "state", "mechanism": "direct-dp"}, "cannot keep public totals"),
+    "level-name": ({"region": "size"}, "A level may not be called 'size'"),
+    "level-twice": ({"root_level": "state"}, "the same name"),
+    "epsilon-tiny": ({"epsilon": "1e-12"}, "too small at level 'root'"),
+    "records-zero": ({"person": "person", "max_records": "0"}, "max_records must be"),
+    "budget-level": ({"budget": "root=1,county=1"}, "level 'county' that there is not"),
+    "library": ({"mechanism": "direct-qip"}, r"tallytree\[solvers\]"),
+}
+
+
+@pytest.mark.parametrize(("changes", "pattern"), WRONG_PLANS.values(), ids=WRONG_PLANS)
+def test_a_wrong_plan_is_refused_before_anything_is_counted(
+    changes: dict[str, str], pattern: str, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Counter, "open", lambda *args: pytest.fail("it was read"))
+    monkeypatch.setitem(sys.modules, "pyscipopt", None)
+    monkeypatch.delitem(sys.modules, "tallytree.postprocess.qip_scip", raising=False)
+    check_refused(run(*words_of("release", **changes)), place, pattern)
+
+
 @pytest.mark.parametrize("key", ["quotes", "newline", "markup", "format", "comma"])
 def test_hostile_names_are_only_data(key: str, run: Run, place: Path) -> None:
     name = HOSTILE_NAMES[key].replace("/", "|")

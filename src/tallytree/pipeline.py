@@ -16,6 +16,7 @@ from tallytree.errors import (
     name_choices,
     show,
 )
+from tallytree.hierarchy import Hierarchy
 from tallytree.ledger.ledger import Ledger, open_ledger
 from tallytree.ledger.places import Place
 from tallytree.ledger.receipts import Receipt
@@ -25,12 +26,14 @@ from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism, list_mechanisms
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import ExactNoise, GaussianNoise, OpenDPNoise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.units import EPSILON, RHO
 from tallytree.progress import Progress, no_progress
 from tallytree.release_tables import check_level_names
 from tallytree.releases import MAKER, Release
+from tallytree.sizes import Sizes
 
 NOISES: dict[str, type[ExactNoise]] = {
     "digits": DigitNoise,
@@ -78,24 +81,53 @@ def release(
     if ledger is None and dataset is not None:
         raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
     book = None if ledger is None else open_ledger(ledger)
-    method, sampler = find_release_mechanism(mechanism), find_noise(noise, delta)
-    check_level_names(counts.hierarchy)
-    plan = method.plan(
+    method, plan, sampler = prepare(
         counts.hierarchy,
         sizes=counts.sizes,
-        epsilon=epsilon,
-        budget=budget,
         bounds=counts.bounds,
+        epsilon=epsilon,
+        mechanism=mechanism,
+        budget=budget,
         public_totals=public_totals,
         delta=delta,
         rho=rho,
+        noise=noise,
     )
-    method.require()
     if book is None:
         return _carry_out(method, plan, counts, sampler, progress, None)
     with book.tell_what_was_spent():
         receipt = book.charge(plan.loss, what=_describe_purpose(method, plan), dataset=dataset)
         return _carry_out(method, plan, counts, sampler, progress, receipt)
+
+
+def prepare(
+    hierarchy: Hierarchy,
+    *,
+    sizes: Sizes,
+    bounds: Bounds | None,
+    epsilon: Exact | None,
+    mechanism: str | Mechanism,
+    budget: Mapping[str, Exact] | None,
+    public_totals: str | None,
+    delta: Exact | None,
+    rho: Exact | None,
+    noise: str | None,
+) -> tuple[Mechanism, Plan, ExactNoise]:
+    """All that a release takes besides the counts; what is wrong with it is found out here."""
+    method, sampler = _find_release_mechanism(mechanism), _find_noise(noise, delta)
+    check_level_names(hierarchy)
+    plan = method.plan(
+        hierarchy,
+        sizes=sizes,
+        epsilon=epsilon,
+        budget=budget,
+        bounds=bounds,
+        public_totals=public_totals,
+        delta=delta,
+        rho=rho,
+    )
+    method.require()
+    return method, plan, sampler
 
 
 def _carry_out(
@@ -137,7 +169,7 @@ def _describe_purpose(method: Mechanism, plan: Plan) -> str:
     return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {low} to {high}"
 
 
-def find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
+def _find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
     """A mechanism, refused if what it makes may not be released."""
     method = find_mechanism(mechanism)
     if type(method) not in MECHANISMS:  # its post-processing could return anything
@@ -149,7 +181,7 @@ def find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
     return method
 
 
-def find_noise(name: str | None, delta: object) -> ExactNoise:
+def _find_noise(name: str | None, delta: object) -> ExactNoise:
     """The sampler of that name, or the usual one; refused if it is not of the kind that delta asks for."""
     if name is None:
         name = "digits" if delta is None else "gaussian"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import glob
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -14,15 +13,15 @@ from typing import Any, Self, cast
 
 from tallytree.counts import GroupCounts
 from tallytree.engines.files import has_file_ending
+from tallytree.engines.opening import is_address
 from tallytree.engines.settings import Engine, EngineName
 from tallytree.errors import SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
-from tallytree.privacy.losses import Loss, add_losses
-from tallytree.privacy.neighbours import Bounds
-from tallytree.privacy.plan import split_loss
+from tallytree.privacy.losses import Loss
+from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.progress import Progress
-from tallytree.region_tables import read_hierarchy
+from tallytree.region_tables import check_region_columns, check_root, read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
 
 PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
@@ -45,8 +44,6 @@ OF_PEOPLE = ("person", "quantity", "frame", "table", *ENGINE)
 """Settings for records of people, which ``group`` tells of."""
 OF_COUNTS = ("size", "groups")
 """Settings for a table of counts."""
-
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +103,7 @@ class CountSpec:
         from tallytree.microdata import count_groups
 
         assert self.group is not None
+        bounds = check_bounds(self.bounds)
         return count_groups(
             self.source,
             group=self.group,
@@ -115,8 +113,8 @@ class CountSpec:
             root_level=self.root_level,
             person=self.person,
             quantity=self.quantity,
-            max_records=1 if self.max_records is None else self.max_records,
-            max_quantity=1 if self.max_quantity is None else self.max_quantity,
+            max_records=bounds.max_records,
+            max_quantity=bounds.max_quantity,
             frame=self.frame,
             hierarchy=self.read_hierarchy(),
             table=self.table,
@@ -128,6 +126,16 @@ class CountSpec:
                 threads=self.threads,
             ),
             progress=progress,
+        )
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """What a person adds at most, if that was said."""
+        if self.max_records is None and self.max_quantity is None:
+            return None
+        return Bounds(
+            max_records=1 if self.max_records is None else self.max_records,
+            max_quantity=1 if self.max_quantity is None else self.max_quantity,
         )
 
     def read_hierarchy(self) -> Hierarchy | None:
@@ -170,28 +178,31 @@ class ReleaseSpec(CountSpec):
     def settle(self) -> Loss:
         """What the release will cost. Refuses what is wrong with it before anything is counted."""
         from tallytree.intervals.making import check_replicates
-        from tallytree.pipeline import find_noise, find_release_mechanism
+        from tallytree.pipeline import prepare
 
-        find_release_mechanism(self.mechanism)
-        find_noise(self.noise, self.delta)
+        check_region_columns(self.regions)
+        check_root(self.root, self.root_level)
         if self.replicates is not None and self.replicates != 0:
             check_replicates(self.replicates)
         levels = [self.root_level, *self.regions]
-        parts, delta = split_loss(
-            levels, epsilon=self.epsilon, rho=self.rho, delta=self.delta, budget=self.budget
+        _, plan, _ = prepare(
+            Hierarchy.from_paths(levels, [levels]),  # how many regions there are is not known yet
+            sizes=self.sizes,
+            bounds=self.bounds,
+            epsilon=self.epsilon,
+            mechanism=self.mechanism,
+            budget=self.budget,
+            public_totals=self.public_totals,
+            delta=self.delta,
+            rho=self.rho,
+            noise=self.noise,
         )
-        return add_losses("epsilon" if delta is None else "rho", parts)
+        return plan.loss
 
     def count(self, progress: Progress) -> GroupCounts:
         """The counts of the source, or of its people. Sensitive."""
         if self.group is not None:
             return super().count(progress)
-        bounds = None
-        if self.max_records is not None or self.max_quantity is not None:
-            bounds = Bounds(
-                max_records=1 if self.max_records is None else self.max_records,
-                max_quantity=1 if self.max_quantity is None else self.max_quantity,
-            )
         return GroupCounts.from_table(
             self.source,
             regions=self.regions,
@@ -201,7 +212,7 @@ class ReleaseSpec(CountSpec):
             root=self.root,
             root_level=self.root_level,
             hierarchy=self.read_hierarchy(),
-            bounds=bounds,
+            bounds=self.bounds,
         )
 
 
@@ -222,7 +233,7 @@ def read_spec(path: Path) -> dict[str, Any]:
         names_table = (
             name == "frame" and "table" in values and isinstance(text, str) and not has_file_ending(text)
         )
-        if isinstance(text, str) and not _ADDRESS.match(text) and not names_table:
+        if isinstance(text, str) and not is_address(text) and not names_table:
             values[name] = _join(path.parent, text)
     return values
 

@@ -36,11 +36,16 @@ def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
     elif chosen.name == "spark":
         with spark.open_spark(chosen) as session:
             yield session
-    elif isinstance(source, str) and _ADDRESS.match(source):
+    elif is_address(source):
         raise EngineError("Give a file, a database as postgresql://..., or an address that Spark can read.")
     else:
         with duckdb.open_duckdb(chosen) as session:
             yield session
+
+
+def is_address(source: Table) -> bool:
+    """Whether this begins like ``https://`` or ``postgresql://``."""
+    return isinstance(source, str) and _ADDRESS.match(source) is not None
 
 
 def is_database(source: Table) -> bool:
