@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from benchmarks.instances import Instance
 from tallytree.hierarchy import Hierarchy
-from tallytree.postprocess.kernels import RowPool
+from tallytree.kernels import RowPool
 from tallytree.postprocess.layout import Tree, TreeLayout
 from tallytree.postprocess.objective import weigh_levels
 from tallytree.postprocess.tree_relaxation import Relaxed, relax

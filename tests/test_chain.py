@@ -171,7 +171,7 @@ def test_the_chain_equals_its_twin_in_pythons_numbers(
         for level in range(len(h.levels))
     ]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tallytree.postprocess.kernels.count_processors", lambda: processors)
+        patch.setattr("tallytree.kernels.count_processors", lambda: processors)
         check_against_twin(h, noisy, some_scales(rng, len(h.levels)), total)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import MechanismError
+from tallytree.kernels import RowPool
 from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
-from tallytree.postprocess.kernels import RowPool
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.qp_model import solve_relaxed

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+from tallytree.kernels import RowPool
 from tallytree.limits import MAX_WEIGHT_SUM
 from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
-from tallytree.postprocess.kernels import RowPool
 from tallytree.postprocess.layout import Cells, TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.tree_relaxation import relax

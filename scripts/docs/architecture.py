@@ -98,7 +98,7 @@ PARTS = (
             "processors",
             "progress",
             "versions",
-            "postprocess.kernels",  # how kernels are compiled: those of the noise as well
+            "kernels",
         ),
         0,
         1.4,

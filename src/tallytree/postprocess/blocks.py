@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.kernels import kernel
 
 Ints = npt.NDArray[np.int64]
 

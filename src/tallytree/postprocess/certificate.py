@@ -17,8 +17,8 @@ it does not share the solver's mistakes; O(cells).
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.kernels import RowPool, kernel
 from tallytree.limits import FORBIDDEN
-from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree
 from tallytree.postprocess.solution import Certificate
 

@@ -19,11 +19,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
+from tallytree.kernels import RowPool, kernel
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
 from tallytree.postprocess.blocks import Blocks, Steps, join, pool, round_blocks
 from tallytree.postprocess.chain_counts import SIZES_AT_A_TIME, count_groups, take_sizes
 from tallytree.postprocess.chain_tables import solve_chain_with_tables
-from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.objective import weigh_levels
 from tallytree.postprocess.solution import Solution
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.blocks import Steps
-from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.squares import DIGITS, add_digits, read_digits
 
 Ints = npt.NDArray[np.int64]

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.kernels import kernel
 from tallytree.limits import FORBIDDEN
-from tallytree.postprocess.kernels import kernel
 from tallytree.postprocess.layout import Cells, Tree
 
 Ints = npt.NDArray[np.int64]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.postprocess.leaf_responses import Responses
 

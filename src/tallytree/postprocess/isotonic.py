@@ -10,8 +10,8 @@ from heapq import heappush, heapreplace
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.blocks import Blocks, pool, round_blocks
-from tallytree.postprocess.kernels import RowPool, kernel
 
 Ints = npt.NDArray[np.int64]
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.postprocess.leaf_fits import Fits, fit_part, write_fits
 from tallytree.postprocess.leaf_parts import Leaves, Part, Steps, cut_nodes, sum_slack, sum_targets

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.kernels import kernel
 from tallytree.postprocess.leaf_parts import Part, Places
 
 Floats = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import get_threads, is_kernel_thread, kernel
+from tallytree.kernels import get_threads, is_kernel_thread, kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.processors import count_processors
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.kernels import kernel
 from tallytree.postprocess.leaf_fits import Fits, accumulate
 from tallytree.postprocess.leaf_parts import Leaves, Part
 from tallytree.postprocess.wavelets import Wavelets, add_wavelet_responses

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.grouped_system import GroupedSystem, choose_groups
-from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.postprocess.leaf_responses import Responses
 from tallytree.postprocess.wavelets import list_wavelets, transform, transform_back

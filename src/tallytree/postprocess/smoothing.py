@@ -8,7 +8,7 @@ geometric, and then the median has half the variance, once a stretch is long.
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.leaf_fits import make_scratch, pool_adjacent
 from tallytree.postprocess.leaf_parts import Steps
 

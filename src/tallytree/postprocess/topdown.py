@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
-from tallytree.postprocess.kernels import RowPool, kernel
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree, TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares
 from tallytree.postprocess.solution import Solution

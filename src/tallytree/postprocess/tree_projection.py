@@ -3,8 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
-from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree
 from tallytree.postprocess.tree_relaxation import Relaxed, relax
 from tallytree.postprocess.tree_rounding import round_tree

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.kernels import RowPool, kernel
 from tallytree.limits import FORBIDDEN
-from tallytree.postprocess.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree
 
 Floats = npt.NDArray[np.float64]

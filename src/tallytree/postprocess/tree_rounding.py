@@ -9,7 +9,7 @@ water: all rise to one level, which is the exact optimum for a family, since its
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.kernels import kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.postprocess.tree_relaxation import Relaxed, price_below
 

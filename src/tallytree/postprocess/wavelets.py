@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.kernels import kernel
 from tallytree.postprocess.leaf_fits import Fits
 from tallytree.postprocess.leaf_parts import Part
 

@@ -1,14 +1,11 @@
-"""Two-sided geometric draws from random bytes, for as long as the first bytes of the probabilities decide.
-
-This file needs nothing compiled from another one: the compiler keeps its results as long as it is unchanged.
-"""
+"""Two-sided geometric draws from random bytes, for as long as the first bytes of the probabilities decide."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.postprocess.kernels import kernel
+from tallytree.kernels import kernel
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]

@@ -15,6 +15,15 @@ from tallytree.processors import count_processors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+PACKAGE = Path(__file__).parent
+SOURCES = (
+    *sorted((PACKAGE / "postprocess").glob("*.py")),
+    PACKAGE / "privacy" / "digit_kernel.py",
+    PACKAGE / "limits.py",
+    PACKAGE / "kernels.py",
+)
+"""Where kernels are, and what is compiled into them."""
+
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` when it is first called, and keep the result on disk.
@@ -34,17 +43,14 @@ def _find_cache() -> Path:
 
     Numba itself looks only at the kernel's own file to see whether it is out of date.
     """
-    here = Path(__file__).parent
-    sources = [*sorted(here.glob("*.py")), here.parent / "limits.py"]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    home = here / "__pycache__"
-    if not os.access(home if home.exists() else here, os.W_OK):
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:16]
+    home = PACKAGE / "__pycache__"
+    if not os.access(home if home.exists() else PACKAGE, os.W_OK):
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tallytree"
     return home / f"kernels-{digest}"
 
 
 CACHE = _find_cache()
-
 
 _NAME = "tallytree-kernels"
 _threads: dict[int, ThreadPoolExecutor] = {}
