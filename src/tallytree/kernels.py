@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +14,8 @@ import numba
 from tallytree.processors import count_processors
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 PACKAGE = Path(__file__).parent
 SOURCES = (
@@ -56,7 +58,7 @@ _NAME = "tallytree-kernels"
 _threads: dict[int, ThreadPoolExecutor] = {}
 
 
-def get_threads(count: int) -> ThreadPoolExecutor:
+def _get_threads(count: int) -> ThreadPoolExecutor:
     """So many threads to run kernels on, started once.
 
     A new thread has no memory of its own yet: to map and fault in what a kernel writes takes longer than most
@@ -67,7 +69,7 @@ def get_threads(count: int) -> ThreadPoolExecutor:
     return _threads[count]
 
 
-def is_kernel_thread() -> bool:
+def _is_kernel_thread() -> bool:
     """Whether this is one of those threads: they must not wait for each other."""
     return current_thread().name.startswith(_NAME)
 
@@ -80,13 +82,21 @@ class RowPool:
     """The rows 0 .. ``rows`` shared by all processors, a slice for each; this thread takes the first."""
 
     def __init__(self, rows: int) -> None:
-        pieces = 1 if is_kernel_thread() else max(1, min(rows, count_processors()))
+        pieces = 1 if _is_kernel_thread() else max(1, min(rows, count_processors()))
         cuts = [rows * i // pieces for i in range(pieces + 1)]
         self._mine, *self._theirs = [slice(a, b) for a, b in pairwise(cuts)]
 
     def run(self, work: Callable[[slice], None]) -> None:
         """Call ``work`` once for each slice of the rows, and wait for all of them."""
-        others = [get_threads(len(self._theirs)).submit(work, rows) for rows in self._theirs]
+        others = [_get_threads(len(self._theirs)).submit(work, rows) for rows in self._theirs]
         work(self._mine)
         for other in others:
             other.result()
+
+
+def share_work(work: Callable[[int, Item], Result], items: Sequence[Item]) -> list[Result]:
+    """``work(number, item)`` for each item, on all processors."""
+    processors = count_processors()
+    if len(items) == 1 or processors == 1 or _is_kernel_thread():
+        return [work(number, item) for number, item in enumerate(items)]
+    return list(_get_threads(processors).map(work, range(len(items)), items))

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.kernels import RowPool, kernel
+from tallytree.kernels import RowPool, kernel, share_work
 from tallytree.postprocess.joint_relaxation import JointProblem, Relaxed
 from tallytree.postprocess.layout import Tree
 from tallytree.postprocess.leaf_fits import fit_leaf, make_scratch, pool_adjacent
-from tallytree.postprocess.leaf_parts import Part, Places, share_work
+from tallytree.postprocess.leaf_parts import Part, Places
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
+from tallytree.kernels import share_work
 from tallytree.level_arrays import LevelArrays, Stored, get_column, get_shape, is_large, take_rows
 from tallytree.postprocess.cumulative_rounding import Rises, round_joint_model
 from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.postprocess.layout import TreeLayout
-from tallytree.postprocess.leaf_parts import Steps, cut_nodes, find_steps, share_work
+from tallytree.postprocess.leaf_parts import Steps, cut_nodes, find_steps
 from tallytree.postprocess.objective import sum_squares, weigh_levels
 from tallytree.postprocess.smoothing import smooth_rows, smooth_steps
 from tallytree.postprocess.solution import Solution

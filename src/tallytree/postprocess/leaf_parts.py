@@ -13,14 +13,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.kernels import get_threads, is_kernel_thread, kernel
+from tallytree.kernels import kernel, share_work
 from tallytree.postprocess.layout import Tree
-from tallytree.processors import count_processors
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LEAST_PART_CELLS, MOST_PART_CELLS = 2**16, 2**21
@@ -77,14 +75,6 @@ class Leaves:
     def map(self, work: Callable[[int, Part], Result]) -> list[Result]:
         """``work(number, part)`` for each part, on all processors."""
         return share_work(work, self.parts)
-
-
-def share_work(work: Callable[[int, Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``work(number, item)`` for each item, on all processors."""
-    processors = count_processors()
-    if len(items) == 1 or processors == 1 or is_kernel_thread():
-        return [work(number, item) for number, item in enumerate(items)]
-    return list(get_threads(processors).map(work, range(len(items)), items))
 
 
 def cut_nodes(tree: Tree, sizes: int) -> list[tuple[int, int]]:
