@@ -4,10 +4,11 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from threading import current_thread
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -28,27 +29,52 @@ SOURCES = (
 
 
 def kernel(function: Function) -> Function:
-    """Compile ``function`` when it is first called, and keep the result on disk.
+    """Compile ``function`` when it is first called, and keep the result on disk if there is a place for it.
 
     It runs without the interpreter lock, so that threads over independent rows run side by side.
     """
+    if CACHE is not None:
+        with suppress(RuntimeError):  # no folder can be written to
+            return _compile_and_keep(function, CACHE)
+    return numba.njit(nogil=True)(function)
+
+
+def _compile_and_keep(function: Function, folder: Path) -> Function:
     shared = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(CACHE)  # read when the function is decorated
+    numba.config.CACHE_DIR = str(folder)  # read when the function is decorated
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        compiled: Any = numba.njit(cache=True, nogil=True)(function)
     finally:
         numba.config.CACHE_DIR = shared
+    cache = getattr(compiled, "_cache", None)  # None where numba is told not to compile
+    if cache is not None:
+        cache.save_overload = _keep_if_possible(cache.save_overload)
+    return cast("Function", compiled)
 
 
-def _find_cache() -> Path:
+def _keep_if_possible(keep: Callable[..., None]) -> Callable[..., None]:
+    """A kernel is ready before it is kept: a disk that is full must not end what it is needed for."""
+
+    def attempt(*result: object) -> None:
+        with suppress(OSError):
+            keep(*result)
+
+    return attempt
+
+
+def _find_cache() -> Path | None:
     """A folder for each state of the sources, since a kernel holds compiled parts of other files.
 
-    Numba itself looks only at the kernel's own file to see whether it is out of date.
+    Numba itself looks only at the kernel's own file to see whether it is out of date. None if the package
+    cannot be written to, and its user has no home.
     """
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:16]
     home = PACKAGE / "__pycache__"
     if not os.access(home if home.exists() else PACKAGE, os.W_OK):
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tallytree"
+        try:
+            home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tallytree"
+        except RuntimeError:
+            return None
     return home / f"kernels-{digest}"
 
 
