@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import MechanismError
+from tallytree.level_arrays import LevelArrays
 from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_GROUPS, MAX_MEASURED
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.postprocess.chain import solve_chain_model
@@ -227,3 +229,25 @@ def test_counts_that_64_bits_cannot_add_up_are_fitted_all_the_same() -> None:
     # Moving everything down together moves the fit with it.
     low = chain.postprocess(tt.Measurements(plan, [n - 2**39 + 2000 for n in noisy]), total=2000)
     assert low.objective == solution.objective
+
+
+def test_a_level_that_is_kept_in_less_room_is_written_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = random_hierarchy(np.random.default_rng(5), 3)
+    rng = np.random.default_rng(6)
+    noisy = [rng.integers(-9, 99, (regions, 40)) for regions in h.region_counts]
+    scales = [Fraction(regions) for regions in h.region_counts]
+    expected = solve_chain_model(h, noisy, total=70, scales=scales)
+    asked = []
+    get = LevelArrays.__getitem__
+
+    def count(arrays: LevelArrays, level: Any) -> Any:
+        asked.append(level)
+        return get(arrays, level)
+
+    monkeypatch.setattr(LevelArrays, "__getitem__", count)
+    small = LevelArrays([level.astype(np.int32) for level in noisy])
+    found = solve_chain_model(h, small, total=70, scales=scales)
+    assert [asked.count(level) for level in range(len(noisy))] == [1] * len(noisy)
+    assert found.objective == expected.objective
+    for a, b in zip(found.counts, expected.counts, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -39,6 +39,7 @@ def solve_chain_model(
     solver: str = "isotonic",
 ) -> Solution:
     """The exact integer optimum of (C6) - (C10); a level weighs 1 / scale^2."""
+    values = list(values)  # a large level is written out once, and not anew for every few sizes
     weights = weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM)
     effort = {}
     if solver == "tables":
