@@ -4,7 +4,7 @@ Variables are the regions and sizes of all levels, level by level.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,17 @@ class Conditions:
     equalities: csc_matrix
     right: Floats
     steps: csc_matrix | None = None
+
+
+def write_sizes_conditions(hierarchy: Hierarchy, sizes: int, total: int) -> Conditions:
+    """Those of Model M_H: (H2) and (H3)."""
+    return write_sums(hierarchy, sizes, total, total_columns=range(sizes))
+
+
+def write_cumulative_conditions(hierarchy: Hierarchy, sizes: int, total: int) -> Conditions:
+    """Those of Model M_c: (C2) - (C4)."""
+    sums = write_sums(hierarchy, sizes, total, total_columns=[sizes - 1])
+    return replace(sums, steps=write_steps(hierarchy.region_count, sizes))
 
 
 def write_sums(hierarchy: Hierarchy, sizes: int, total: int, *, total_columns: Sequence[int]) -> Conditions:

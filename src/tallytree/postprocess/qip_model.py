@@ -15,7 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
-from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
+from tallytree.postprocess.conditions import (
+    Conditions,
+    write_cumulative_conditions,
+    write_sizes_conditions,
+)
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.qip_program import Program, Row
 from tallytree.postprocess.qip_solvers import SOLVERS
@@ -38,9 +42,8 @@ def solve_sizes_qip(
     time_limit: float,
 ) -> Solution:
     """Model M_H: (H1) - (H4)."""
-    sizes = values[0].shape[1]
-    sums = write_sums(hierarchy, sizes, total, total_columns=range(sizes))
-    program = _write_program(values, scales, sums, total)
+    conditions = write_sizes_conditions(hierarchy, values[0].shape[1], total)
+    program = _write_program(values, scales, conditions, total)
     counts, nodes = _solve(program, values, solver, time_limit)
     return _finish(counts, counts, values, scales, solver, nodes)
 
@@ -55,10 +58,8 @@ def solve_cumulative_qip(
     time_limit: float,
 ) -> Solution:
     """Model M_c: (C1) - (C5), then the differences."""
-    sizes = values[0].shape[1]
-    sums = write_sums(hierarchy, sizes, total, total_columns=[sizes - 1])
-    steps = write_steps(hierarchy.region_count, sizes)
-    program = _write_program(values, scales, Conditions(sums.equalities, sums.right, steps), total)
+    conditions = write_cumulative_conditions(hierarchy, values[0].shape[1], total)
+    program = _write_program(values, scales, conditions, total)
     cumulative, nodes = _solve(program, values, solver, time_limit)
     counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
     return _finish(counts, cumulative, values, scales, solver, nodes)

@@ -13,7 +13,11 @@ import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
-from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
+from tallytree.postprocess.conditions import (
+    Conditions,
+    write_cumulative_conditions,
+    write_sizes_conditions,
+)
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
 from tallytree.postprocess.solution import Solution
 from tallytree.verification import count_inconsistencies
@@ -34,10 +38,8 @@ def solve_sizes_qp(
     hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
 ) -> Solution:
     """Model M_H without integrality, each count rounded to the nearest whole number: M_H^r."""
-    sizes = values[0].shape[1]
-    relaxed, effort = solve_relaxed(
-        values, scales, write_sums(hierarchy, sizes, total, total_columns=range(sizes))
-    )
+    conditions = write_sizes_conditions(hierarchy, values[0].shape[1], total)
+    relaxed, effort = solve_relaxed(values, scales, conditions)
     counts = [np.rint(level).astype(np.int64) for level in relaxed]
     return _finish(hierarchy, counts, counts, values, scales, effort)
 
@@ -46,10 +48,8 @@ def solve_cumulative_qp(
     hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
 ) -> Solution:
     """Model M_c without integrality, each count rounded, then the differences: M_c^r."""
-    sizes = values[0].shape[1]
-    sums = write_sums(hierarchy, sizes, total, total_columns=[sizes - 1])
-    steps = write_steps(sum(len(level) for level in values), sizes)
-    relaxed, effort = solve_relaxed(values, scales, Conditions(sums.equalities, sums.right, steps))
+    conditions = write_cumulative_conditions(hierarchy, values[0].shape[1], total)
+    relaxed, effort = solve_relaxed(values, scales, conditions)
     # Rounding keeps an order, but for errors of the solver.
     cumulative = [np.maximum.accumulate(np.rint(level).astype(np.int64), axis=1) for level in relaxed]
     counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
