@@ -1,6 +1,9 @@
 """The exact mechanisms by general solvers against ours and against enumeration."""
 
+import signal
+import subprocess
 import sys
+import time
 from functools import partial
 from importlib.util import find_spec
 from itertools import combinations
@@ -12,8 +15,9 @@ import pytest
 import tallytree as tt
 from tallytree.errors import MechanismError
 from tallytree.postprocess.objective import add_weighted_squares
-from tallytree.postprocess.qip_program import explain_unfinished
+from tallytree.postprocess.qip_program import Program, Row, explain_unfinished
 from tallytree.privacy.noise import ExactNoise
+from tallytree.verification import verify_counts
 from tests import naive
 from tests.instances import Instance, random_instance
 
@@ -271,3 +275,75 @@ def test_a_solver_does_without_the_other(solver: str, other: str, monkeypatch: p
     counts = tt.GroupCounts(tt.Hierarchy.from_paths(["root"], [("r",)]), (1, 2), [[1, 2]])
     run = tt.simulate(counts, epsilon=1, mechanism=tt.mechanism("direct-qip", solver=solver), seed=1)
     assert run.counts[0].sum() == 3
+
+
+@pytest.mark.parametrize("name", QIPS)
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_by_a_solver_in_floats_add_up_or_are_refused(name: str, seed: int) -> None:
+    """Where the noise is in the millions, SCIP's tolerances are a group wide."""
+    rng = np.random.default_rng(seed)
+    h = tt.Hierarchy.from_paths(["a", "b"], [("r", f"{i}") for i in range(int(rng.integers(1, 4)))])
+    mechanism = tt.mechanism(name, time_limit=5)
+    plan = mechanism.plan(h, sizes=(1, int(rng.integers(1, 5))), epsilon=1)
+    noisy = [rng.integers(-(10**6), 10**6, plan.shape(level)) for level in range(2)]
+    total = int(rng.integers(0, 10**6))
+    try:
+        solution = mechanism.postprocess(tt.Measurements(plan, noisy), total=total)
+    except MechanismError as error:
+        assert "do not add up" in str(error) or "did not finish" in str(error)
+    else:
+        assert all(check.passed for check in verify_counts(h, plan.sizes, solution.counts, total))
+
+
+def test_one_group_too_few_is_seen() -> None:
+    program = Program(
+        weights=[1, 1, 1],
+        least=[-5, -5, -5],
+        most=[5, 5, 5],
+        equalities=[Row([(1, 0), (-1, 1), (-1, 2)], 0)],
+        steps=[Row([(1, 2), (-1, 1)], 1)],
+    )
+    assert program.admits([3, 1, 2])
+    for wrong in ([3, 1, 3], [2, 1, 2], [3, 2, 1], [4, 2, 2], [8, 2, 6], [-1, -6, 5]):
+        assert not program.admits(wrong)
+
+
+INTERRUPTED = """
+import sys
+import numpy as np
+import tallytree as tt
+
+name, regions, epsilon = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+mechanism = tt.mechanism(name)
+h = tt.Hierarchy.from_paths(["a", "b"], [("r", f"{i}") for i in range(regions)])
+plan = mechanism.plan(h, sizes=(1, 30), epsilon=epsilon)
+rng = np.random.default_rng(0)
+noisy = tt.Measurements(plan, [rng.integers(-50, 500, plan.shape(level)) for level in range(2)])
+mechanism.require()
+print("ready", flush=True)
+try:
+    mechanism.postprocess(noisy, total=1000)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be interrupted there")
+@pytest.mark.parametrize(
+    ("name", "regions", "epsilon"),
+    [("direct-qip", 80, "0.1"), ("cumulative-qip", 80, "0.1"), ("direct-cp", 5, "2")],
+)
+def test_an_interruption_is_one_whatever_solver_is_running(name: str, regions: int, epsilon: str) -> None:
+    """Solvers that hear it themselves stop, and would leave it at that."""
+    with subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, name, str(regions), epsilon],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(2)
+        child.send_signal(signal.SIGINT)
+        said, trouble = child.communicate(timeout=60)
+    assert said.splitlines()[-1:] == ["interrupted"], (said, trouble)

@@ -72,6 +72,7 @@ class SolvedTable:
         model.minimize(sum(costs))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
+        solver.parameters.catch_sigint_signal = False  # an interruption is one of all problems
         status = solver.solve(model)
         if status != cp_model.OPTIMAL:
             raise MechanismError(f"CP-SAT did not solve a problem: {solver.status_name(status)}.")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.postprocess.conditions import (
     Conditions,
@@ -97,6 +98,11 @@ def _solve(
 ) -> tuple[list[Ints], int]:
     """The answers of every level nearest to ``values``, and the nodes it took."""
     found = SOLVERS[solver]()(program, time_limit)
+    if not program.admits(found.values):
+        raise MechanismError(
+            f"The solver {solver!r}, which works in floats, found counts that do not add up: the noisy "
+            "answers are too far from all that do. direct-dp and cumulative-dp work in whole numbers."
+        )
     parts = np.split(np.array(found.values, dtype=np.int64), np.cumsum([level.size for level in values])[:-1])
     answers = [level + part.reshape(level.shape) for part, level in zip(parts, values, strict=True)]
     return answers, found.nodes

@@ -1,6 +1,6 @@
 """A quadratic integer program as every general solver is given it, and what it gives back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +14,10 @@ class Row(NamedTuple):
     """Sign and variable."""
     right: int
 
+    def measure(self, x: Sequence[int]) -> int:
+        """By how much the sum is above that number."""
+        return sum(sign * x[at] for sign, at in self.terms) - self.right
+
 
 @dataclass(frozen=True)
 class Program:
@@ -26,6 +30,14 @@ class Program:
     """Sums that equal their right side."""
     steps: list[Row]
     """Sums that are no less than it."""
+
+    def admits(self, x: Sequence[int]) -> bool:
+        """Whether all conditions are met, in whole numbers."""
+        return (
+            all(low <= value <= high for low, value, high in zip(self.least, x, self.most, strict=True))
+            and all(row.measure(x) == 0 for row in self.equalities)
+            and all(row.measure(x) >= 0 for row in self.steps)
+        )
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,14 @@ def solve_program(program: Program, time_limit: float) -> Found:
         model.addCons(quicksum(sign * x[at] for sign, at in row.terms) >= row.right)
     model.setObjective(quicksum(w * square for w, square in zip(program.weights, squares, strict=True)))
     model.optimize()
-    if model.getStatus() != "optimal":
+    status = model.getStatus()
+    if status == "userinterrupt":
+        raise KeyboardInterrupt
+    if status != "optimal":
         raise explain_unfinished(
             "SCIP",
             time_limit,
-            model.getStatus(),
+            status,
             best=model.getObjVal() if model.getNSols() else INFINITE,
             bound=model.getDualbound(),
         )
