@@ -5,7 +5,6 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
-from tallytree.mechanisms.time_limit import check_time_limit
 from tallytree.postprocess.qip_solvers import SOLVERS
 
 
@@ -32,7 +31,10 @@ class QIP(Mechanism):
             raise MechanismError(
                 f"There is no solver {show(self.solver)}: {name_choices(self.solver, known)}"
             )
-        check_time_limit(self.time_limit)
+        seconds = self.time_limit
+        number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+        if not number or not 0 < seconds <= 1e9:
+            raise MechanismError("time_limit must be a number of seconds above zero.")
 
     def require(self) -> None:
         """Load the chosen solver first, whose error says what to install for it; then the model."""
