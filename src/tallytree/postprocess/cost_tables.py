@@ -111,7 +111,10 @@ def own_costs(noisy: int, weight: int, delta: int) -> CostTable:
     """Equation (d1): w (v - n~)^2 for v in the node's domain, which is never empty."""
     low, high = max(0, noisy - delta), max(0, noisy + delta)
     if weight * max(high - noisy, noisy - low) ** 2 > MOST_COST:
-        raise MechanismError("The noise is too large for cost tables: their entries would overflow.")
+        raise MechanismError(
+            "The noise is too large for cost tables: their entries would overflow. By default, direct-dp and "
+            "cumulative-chain do without them."
+        )
     return CostTable(low, weight * (np.arange(low, high + 1, dtype=np.int64) - noisy) ** 2)
 
 
@@ -244,5 +247,5 @@ def _check_entries(tree: Tree, noisy: Cells, deltas: Sequence[int]) -> None:
     if entries * len(noisy.inner) > MOST_ENTRIES:
         raise MechanismError(
             f"The cost tables would need {entries * len(noisy.inner):,} entries, more than "
-            f'{MOST_ENTRIES:,}: use solver="projection", which finds the same optimum.'
+            f'{MOST_ENTRIES:,}: use direct-dp with solver="projection", which finds the same optimum.'
         )
