@@ -29,7 +29,7 @@ def solve_chain_with_tables(
     sizes = values[0].shape[1]
     noisy = [int(values[level][region, size]) for size in range(sizes) for level, region in nodes]
     levels = [level for _ in range(sizes) for level, _ in nodes]
-    costs = [int(weights[level]) for level in levels]
+    node_weights = [int(weights[level]) for level in levels]
     deltas = [3 * ceil(2 * scale**2) for scale in scales]
     doublings = 0
     while True:
@@ -39,7 +39,7 @@ def solve_chain_with_tables(
                 f"The cost tables would need more than {MOST_ENTRIES:,} entries: use "
                 'solver="isotonic", which finds the same optimum.'
             )
-        found = trace_back(build_tables(noisy, levels, costs, spread), levels, total)
+        found = trace_back(build_tables(noisy, levels, node_weights, spread), levels, total)
         if found is not None and not any(
             x >= t + delta or 0 < x <= t - delta
             for x, t, delta in zip(found[:-1], noisy, spread, strict=False)

@@ -12,7 +12,7 @@ from tallytree.level_arrays import LevelArrays, Stored, get_column, get_shape, i
 from tallytree.postprocess.cumulative_rounding import Rises, round_joint_model
 from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.postprocess.layout import TreeLayout
-from tallytree.postprocess.leaf_parts import Steps, cut_nodes, find_steps
+from tallytree.postprocess.leaf_parts import StepRows, cut_nodes, find_steps
 from tallytree.postprocess.objective import sum_squares, weigh_levels
 from tallytree.postprocess.smoothing import smooth_rows, smooth_steps
 from tallytree.postprocess.solution import Solution
@@ -72,7 +72,7 @@ def lay_out(
     if smooth_to is not None:
         inner = smooth_rows(inner, smooth_to)
 
-    def find_targets(_: int, nodes: tuple[int, int]) -> Steps:
+    def find_targets(_: int, nodes: tuple[int, int]) -> StepRows:
         rows = take_leaves(layout, values, *nodes)
         return find_steps(rows) if smooth_to is None else smooth_steps(rows, smooth_to)
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Tree
 from tallytree.postprocess.leaf_fits import Fits, fit_part, write_fits
-from tallytree.postprocess.leaf_parts import Leaves, Part, Steps, cut_nodes, sum_slack, sum_targets
+from tallytree.postprocess.leaf_parts import Leaves, Part, StepRows, cut_nodes, sum_slack, sum_targets
 from tallytree.postprocess.leaf_responses import Responses
 from tallytree.postprocess.newton_system import System, add_along_paths, add_from_below, solve_system
 from tallytree.postprocess.solution import Accuracy
@@ -56,7 +56,7 @@ class JointProblem:
     tree: Tree
     inner: Ints
     """c~ of the inner regions: inner nodes x sizes."""
-    targets: list[Steps]
+    targets: list[StepRows]
     """c~ of the leaves, for each part of the tree (``cut_nodes``)."""
     weights: Floats
     """Per level of the tree."""
@@ -81,7 +81,7 @@ class JointProblem:
     @property
     def leaf_ease(self) -> Floats:
         """Per inner node: 1 / weight of its leaf children."""
-        return 1.0 / np.append(self.weights, self.weights[-1])[self.tree.level + 1]
+        return 1.0 / self.weights[self.tree.level + 1]
 
     def make_leaves(self) -> Leaves:
         """The leaves' part."""

@@ -63,7 +63,7 @@ class TreeLayout:
         """The layout of ``hierarchy``."""
         if len(hierarchy.levels) == 1:
             return cls._of_root_alone()
-        inner_rows, leaf_rows, parents, family_sizes = [], [], [], []
+        inner_rows, leaf_rows, inner_parents, leaf_parents = [], [], [], []
         above = np.full(1, -1)  # per region of the level above: its inner number
         inner_count = leaf_count = 0
         for level in range(len(hierarchy.levels)):
@@ -73,18 +73,18 @@ class TreeLayout:
             inner, leaf = ordered[has_children[ordered]], ordered[~has_children[ordered]]
             inner_rows.append((inner, inner_count + np.arange(len(inner))))
             leaf_rows.append((leaf, leaf_count + np.arange(len(leaf))))
-            parents.append(parent[inner])
-            family_sizes.append(parent[leaf])
+            inner_parents.append(parent[inner])
+            leaf_parents.append(parent[leaf])
             above = np.full(len(parent), -1)
             above[inner] = inner_rows[-1][1]
             inner_count += len(inner)
             leaf_count += len(leaf)
-        parent_of = np.concatenate(parents)
+        parents = np.concatenate(inner_parents)
         tree = Tree(
-            level=np.repeat(np.arange(len(parents)), [len(p) for p in parents]),
-            parent=parent_of,
-            inner=1 + _offsets(parent_of[1:], inner_count),
-            family=_offsets(np.concatenate(family_sizes), inner_count),
+            level=np.repeat(np.arange(len(inner_parents)), [len(p) for p in inner_parents]),
+            parent=parents,
+            inner=1 + _offsets(parents[1:], inner_count),
+            family=_offsets(np.concatenate(leaf_parents), inner_count),
         )
         return cls(tree, hierarchy.region_counts, tuple(inner_rows), tuple(leaf_rows))
 
@@ -121,17 +121,6 @@ class TreeLayout:
             [values[rows] for values, (rows, _) in zip(arrays, self.leaf_rows, strict=True)]
         )
         return inner, leaf
-
-    def unstack(self, inner: Ints, leaf: Ints) -> list[Ints]:
-        """The inverse of :meth:`stack`."""
-        arrays = []
-        for regions, (inner_at, inner_from), (leaf_at, leaf_from) in zip(
-            self.region_counts, self.inner_rows, self.leaf_rows, strict=True
-        ):
-            values = np.empty((regions, inner.shape[1]), dtype=np.int64)
-            values[inner_at], values[leaf_at] = inner[inner_from], leaf[leaf_from]
-            arrays.append(values)
-        return arrays
 
     def scatter(self, cells: Cells) -> list[Ints]:
         """The inverse of :meth:`gather`."""

@@ -26,7 +26,7 @@ LEAST_PART_CELLS, MOST_PART_CELLS = 2**16, 2**21
 that sums come out the same on any machine."""
 
 
-class Steps(NamedTuple):
+class StepRows(NamedTuple):
     """Rows of whole numbers as runs: ``heights[b]`` up to ``ends[b]``; row r has first[r] : first[r + 1]."""
 
     first: Places
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     first: int
     stop: int
     """The nodes are those from ``first`` to ``stop``."""
-    targets: Steps
+    targets: StepRows
     """What each leaf is fitted to."""
     parent: Ints
     """The inner node above each leaf."""
@@ -92,7 +92,7 @@ def cut_nodes(tree: Tree, sizes: int) -> list[tuple[int, int]]:
 
 
 @kernel
-def find_steps(rows: npt.NDArray[np.signedinteger]) -> Steps:
+def find_steps(rows: npt.NDArray[np.signedinteger]) -> StepRows:
     """Rows as they are."""
     count, sizes = rows.shape
     first = np.zeros(count + 1, dtype=np.int32)
@@ -104,7 +104,7 @@ def find_steps(rows: npt.NDArray[np.signedinteger]) -> Steps:
                 ends[used], heights[used] = i + 1, rows[r, i]
                 used += 1
         first[r + 1] = used
-    return Steps(first, ends[:used].copy(), heights[:used].copy())
+    return StepRows(first, ends[:used].copy(), heights[:used].copy())
 
 
 @kernel

@@ -47,16 +47,16 @@ def solve_system(
     start, length = responses.span_start, responses.span_length
     pool = RowPool(len(length))
     if len(length) == right.shape[1]:
-        return _Search(system, responses, pool).run(right, accuracy, most)
+        return _ConjugateGradients(system, responses, pool).run(right, accuracy, most)
     means = np.empty((len(right), len(length)))
     pool.run(lambda some: _average(right, start, length, means, some.start, some.stop))
-    coarse, steps = _Search(system, responses, pool).run(means, accuracy, most)
+    coarse, steps = _ConjugateGradients(system, responses, pool).run(means, accuracy, most)
     change = np.empty_like(right)
     _spread(coarse, right, means, start, length, system.ease, change)
     return change, steps
 
 
-class _Search:
+class _ConjugateGradients:
     """Conjugate gradients, in the inner product that counts every span by its length.
 
     What is done along the tree is done for each span by itself: the processors share the spans.

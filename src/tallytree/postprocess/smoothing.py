@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.leaf_fits import make_scratch, pool_adjacent
-from tallytree.postprocess.leaf_parts import Steps
+from tallytree.postprocess.leaf_parts import StepRows
 
 Ints = npt.NDArray[np.int64]
 
@@ -27,7 +27,7 @@ def smooth_rows(noisy: Ints, high: int) -> Ints:
 
 
 @kernel
-def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> Steps:
+def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> StepRows:
     """The same as steps, which are few."""
     rows, sizes = noisy.shape
     scratch = make_scratch(sizes)
@@ -49,11 +49,11 @@ def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> Steps:
                 used += 1
             begin = end
         first[r + 1] = used
-    return Steps(first, ends[:used].copy(), heights[:used].copy())
+    return StepRows(first, ends[:used].copy(), heights[:used].copy())
 
 
 @kernel
-def _write_rows(steps: Steps, rows: Ints) -> None:
+def _write_rows(steps: StepRows, rows: Ints) -> None:
     for r in range(len(rows)):
         begin = 0
         for b in range(steps.first[r], steps.first[r + 1]):
