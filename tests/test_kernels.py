@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,9 +49,9 @@ def test_a_kernel_is_kept_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_kernel_that_cannot_be_kept_runs_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     for cache in (Path("/proc/nowhere"), None):  # it cannot be written to; there is none
         monkeypatch.setattr(kernels, "CACHE", cache)
-        scope: dict[str, object] = {}
+        scope: dict[str, Any] = {}
         exec(compile(DOUBLE, "<nowhere>", "exec"), scope)  # numba finds no other place for it either
-        assert kernel(scope["double"])(4) == 8  # type: ignore[type-var]
+        assert kernel(scope["double"])(4) == 8
 
 
 FULL_DISK = f"""

@@ -15,8 +15,9 @@ from tallytree.privacy.queries import CUMULATIVE, Query
 class CumulativeJoint(Mechanism):
     """Measure the cumulative query; reconcile cumulative counts as such, over all levels at once.
 
-    The paper's Model M_c, relaxed, is solved to a relative duality gap of 5e-7 (the solution states it), and
-    its optimum is rounded from the root down so that all conditions hold. ``cumulative-dp`` reconciles the
+    The paper's Model M_c, relaxed, is solved to a relative duality gap of 5e-7, and its optimum is rounded
+    from the root down so that all conditions hold. Where levels differ in noise by a factor of 20 or more, it
+    may end before that; the solution states the gap that was reached. ``cumulative-dp`` reconciles the
     differences instead, whose errors add up along the sizes.
 
     With ``smooth`` (the default), each region's answers are first smoothed by themselves, by the means and

@@ -43,10 +43,12 @@ FIRST_STAGE = 1024.0
 """How much lighter than the leaves they are at first."""
 LEAST_DAMPING = 1e-3
 """In terms of the leaves' own ease."""
-MOST_STEPS = 60
+MOST_STEPS = 200
 """Newton steps in one stage."""
 MOST_INNER_STEPS = 300
 """Conjugate gradient steps in one Newton step."""
+ROUNDING = 1e-9
+"""What rounding errors may do to the dual value, as a share of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +226,13 @@ class _Search:
         if not promised > 0.0:
             return None
         start, value, gap, length = self.multipliers, self.value, self.gap, 1.0
-        # At the end a gain is lost among rounding errors, and half the gap is reason enough.
-        while self._go(start + length * change) < value + 1e-4 * length * promised and self.gap > gap / 2:
+        # At the end a gain is lost among rounding errors, and half the gap is reason enough: but never for a
+        # loss, which would lead in circles.
+        lost = ROUNDING * max(value, 1.0)
+        while not (
+            self._go(start + length * change) >= value + 1e-4 * length * promised
+            or (self.gap <= gap / 2 and self.value >= value - lost)
+        ):
             length /= 2.0
             if length < 1e-6:
                 self._go(start)
@@ -234,7 +241,7 @@ class _Search:
         # Nothing gives way yet where the model thought so: go on, unless it is nearly done anyway.
         while agreement > 1.5 and self.gap > gap / 2:
             reached, length = self.value, 2.0 * length
-            if self._go(start + length * change) <= reached:
+            if not self._go(start + length * change) > reached:
                 self._go(start + 0.5 * length * change)
                 break
         return agreement
