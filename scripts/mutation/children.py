@@ -1,0 +1,145 @@
+"""Pytest in a forked process, which has the libraries loaded already and may break without harm."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+import pytest
+from hypothesis import Phase, settings
+
+from scripts.mutation.parts import PACKAGE, ROOT
+
+LIBRARIES = ("numpy", "numba", "numpy.testing", "pyarrow.parquet", "cryptography.hazmat.primitives.ciphers")
+"""Loaded before forking; not the package, nor anything that starts threads."""
+
+MEMORY = 6 * 2**30
+GRACE = 20
+"""Processor seconds that every process has, whatever its tests take."""
+
+
+def load_libraries() -> None:
+    """What all children need."""
+    for name in LIBRARIES:
+        importlib.import_module(name)
+
+
+def run_child(work: Callable[[], int], *, seconds: float, output: Path) -> int | None:
+    """The exit code of ``work`` in a process of its own; None if it took more processor time than that.
+
+    Processor time, because a busy machine makes everything slow by the clock. By the clock there are more
+    seconds, for what waits without working.
+    """
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        code = 3
+        try:
+            os.setsid()
+            _limit(seconds)
+            _redirect(output)
+            code = work()
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    return _wait(child, 20 * seconds)
+
+
+def _wait(child: int, seconds: float) -> int | None:
+    end = time.monotonic() + seconds
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > end:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None
+        time.sleep(0.02)
+    code = os.waitstatus_to_exitcode(status)
+    return None if code == -signal.SIGXCPU else code
+
+
+def _limit(seconds: float) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _redirect(output: Path) -> None:
+    target = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    os.dup2(target, 1)
+    os.dup2(target, 2)
+
+
+def run_tests(arguments: Sequence[str], plugin: object, kernels: Path | None) -> int:
+    """Pytest with a plugin, the compiled kernels kept in the folder ``kernels``."""
+    os.chdir(ROOT)
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(PACKAGE.parent), str(ROOT)]
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("tallytree", "tests")]:
+        del sys.modules[name]  # the parent may have loaded the code as it is
+    if kernels is not None:
+        from tallytree.postprocess import kernels as module
+
+        module.CACHE = kernels
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is loaded already
+    return int(pytest.main([*options, *arguments], plugins=[SmallExamples(), plugin]))
+
+
+class SmallExamples:
+    """The same few examples of Hypothesis in every run, and no search for the smallest that fails."""
+
+    def pytest_configure(self) -> None:
+        """After the tests' own settings."""
+        settings.register_profile(
+            "mutation",
+            deadline=None,
+            derandomize=True,
+            database=None,
+            max_examples=30,
+            phases=[Phase.explicit, Phase.generate],
+        )
+        settings.load_profile("mutation")
+
+
+class ChangedModule(MetaPathFinder):
+    """Gives one module a changed source when it is imported."""
+
+    def __init__(self, name: str, path: Path, source: str) -> None:
+        self._name, self._path, self._source = name, path, source
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The changed module, or none."""
+        if name != self._name:
+            return None
+        loader: Loader = _ChangedLoader(name, self._path, self._source)
+        spec = ModuleSpec(name, loader, origin=str(self._path))
+        spec.has_location = True
+        return spec
+
+
+class _ChangedLoader(SourceFileLoader):
+    def __init__(self, name: str, path: Path, source: str) -> None:
+        super().__init__(name, str(path))
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Never from a cache."""
+        return compile(self._source, self.path, "exec", dont_inherit=True)

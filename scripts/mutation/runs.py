@@ -1,0 +1,131 @@
+"""A mutant against the tests that may notice it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from scripts.docs.imports import Graph, find_reachable
+from scripts.mutation.children import GRACE, ChangedModule, run_child, run_tests
+from scripts.mutation.mutants import Mutant
+from scripts.mutation.parts import PACKAGE
+from scripts.mutation.survey import TestFacts
+
+SLOWER = 6
+"""A mutant may take so many times as long as its tests take on the clean code."""
+
+COMPILING = 120
+"""Processor seconds more where kernels are compiled anew."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a mutant."""
+
+    key: str
+    outcome: str
+    """killed, timeout (which counts as killed), survived, or unreached by any test."""
+    tests: int
+    seconds: float
+    killer: str = ""
+
+
+def choose_tests(mutant: Mutant, facts: Sequence[TestFacts], graph: Graph, budget: float) -> list[TestFacts]:
+    """The tests that reach the mutant, the quickest first, of so many seconds together at most.
+
+    Nobody sees the lines of compiled code run: for a kernel, these are the tests that run anything of its
+    file or of a file that uses it.
+    """
+    first, last = mutant.lines
+    near = {mutant.file}
+    if mutant.compiled:
+        near |= {_file(module) for module in find_users(graph, _module(mutant.file))}
+    chosen = []
+    spent = 0.0
+    for test in sorted(facts, key=lambda test: (test.seconds, test.name)):
+        if mutant.on_import or mutant.compiled:
+            reaches = not near.isdisjoint(test.lines)
+        else:
+            reaches = any(first <= line <= last for line in test.lines.get(mutant.file, ()))
+        if reaches and (not chosen or spent + test.seconds <= budget):
+            chosen.append(test)
+            spent += test.seconds
+    return chosen
+
+
+def find_users(graph: Graph, module: str) -> set[str]:
+    """All modules that load this one."""
+    return {user for user in graph if module in find_reachable(graph, user)}
+
+
+def run_mutant(mutant: Mutant, tests: Sequence[TestFacts], graph: Graph, folder: Path) -> Result:
+    """Put the mutant in place in a process of its own, and run the tests until one fails."""
+    if not tests:
+        return Result(mutant.key, "unreached", 0, 0.0)
+    start = time.monotonic()
+    clean = folder / "kernels"
+    kernels = folder / f"kernels-{mutant.key}" if mutant.compiled else clean
+    if mutant.compiled:
+        _copy_kernels(clean, kernels, {_module(mutant.file), *find_users(graph, _module(mutant.file))})
+    verdict = Verdict([test.name for test in tests], folder / f"killer-{mutant.key}")
+
+    def work() -> int:
+        name = f"tallytree.{_module(mutant.file)}"
+        sys.meta_path.insert(0, ChangedModule(name, PACKAGE / mutant.file, mutant.source))
+        return run_tests(["-x", *dict.fromkeys(test.file for test in tests)], verdict, kernels)
+
+    seconds = GRACE + SLOWER * sum(test.seconds for test in tests) + COMPILING * mutant.compiled
+    try:
+        code = run_child(work, seconds=seconds, output=folder / "last-mutant.out")
+        killer = verdict.note.read_text(encoding="utf-8") if verdict.note.exists() else ""
+    finally:
+        verdict.note.unlink(missing_ok=True)
+        if mutant.compiled:
+            shutil.rmtree(kernels, ignore_errors=True)
+    outcome = "timeout" if code is None else "survived" if code == 0 else "killed"
+    return Result(mutant.key, outcome, len(tests), round(time.monotonic() - start, 2), killer)
+
+
+class Verdict:
+    """A plugin of pytest that runs the chosen tests only, in their order, and notes the first that fails."""
+
+    def __init__(self, names: Sequence[str], note: Path) -> None:
+        self.note = note
+        self._order = {name: place for place, name in enumerate(names)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Choose and sort."""
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
+        )
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note who noticed."""
+        if report.failed:
+            self.note.write_text(report.nodeid, encoding="utf-8")
+
+
+def _copy_kernels(clean: Path, target: Path, stale: set[str]) -> None:
+    """All compiled kernels but those of modules that a change may reach."""
+    stems = tuple(f"{module.rpartition('.')[2]}." for module in stale)
+
+    def leave_out(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if name.startswith(stems)]
+
+    shutil.rmtree(target, ignore_errors=True)
+    if clean.exists():
+        shutil.copytree(clean, target, ignore=leave_out)
+
+
+def _module(file: str) -> str:
+    return ".".join(Path(file).with_suffix("").parts)
+
+
+def _file(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
