@@ -28,6 +28,7 @@ from tallytree.privacy.queries import CHAIN, QUERIES, Counted
 from tallytree.releases import MAKER, Release
 from tallytree.sparse_rows import SparseRows
 from tests.instances import random_hierarchy
+from tests.known_noise import KnownNoise
 
 Ints = npt.NDArray[np.int64]
 
@@ -153,6 +154,24 @@ def test_the_same_measurements_give_the_same_counts(seed: int, smooth: bool) -> 
         assert a.dtype == np.int64
     squares = [((np.cumsum(n, axis=1) - t) ** 2).sum() for n, t in zip(one.counts, plain.values, strict=True)]
     assert one.objective == sum(squares)
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("query", ["cumulative-joint", "direct-dp", "cumulative-chain"])
+@pytest.mark.parametrize("draw", [0, 7, 2**31 - 5, 2**31 - 1, 2**31, 2**33, -(2**31), -(2**33)])
+def test_every_region_of_a_large_level_is_measured_in_its_place(query: str, draw: int) -> None:
+    hierarchy = tt.Hierarchy.from_paths(["root", "state"], [("all", f"s{i}") for i in range(7)])
+    counts = tt.GroupCounts(hierarchy, (1, 4), np.arange(28).reshape(7, 4) % 5)
+    plan = tt.mechanism(query).plan(hierarchy, sizes=counts.sizes, epsilon="1")
+    measured = measure(plan, counts, noise=KnownNoise(draw))
+    assert isinstance(measured.values, LevelArrays)
+    for level, answer in enumerate(plan.answers(counts)):
+        np.testing.assert_array_equal(measured.values[level], answer + draw)
+    # In 32 bits for as long as that is enough.
+    large = np.abs(plan.answers(counts)[1] + draw).max() >= 2**31
+    stored = measured.values.stored(1)
+    assert isinstance(stored, np.ndarray)
+    assert stored.dtype == (np.int64 if large else np.int32)
 
 
 @pytest.mark.usefixtures("few_are_many")

@@ -1,5 +1,6 @@
 """Sensitivities against all neighbours, and the exactness of the budget."""
 
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -19,6 +20,7 @@ from tallytree.privacy.noise import OpenDPNoise, SeededNoise, round_scale_up
 from tallytree.privacy.plan import make_plan
 from tallytree.privacy.queries import QUERIES
 from tests.instances import random_hierarchy
+from tests.known_noise import KnownNoise
 
 
 def small_counts(seed: int, bounds: Bounds, low: int) -> tt.GroupCounts:
@@ -149,6 +151,43 @@ def test_seeded_noise_cannot_be_measured_for_a_release() -> None:
 def test_clamping_is_post_processing_of_the_ideal_answer(answer: int, draw: int) -> None:
     found = _add_and_clamp(np.array([answer]), np.array([draw]))
     assert int(found[0]) == max(-MAX_MEASURED, min(MAX_MEASURED, answer + draw))
+
+
+@pytest.mark.parametrize("draw", [0, 3, -(2**63), 2**63 - 1])
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_answer_gets_its_draw_and_nothing_overflows(query: str, draw: int) -> None:
+    counts = small_counts(1, Bounds(), 1)
+    plan = make_plan(
+        QUERIES[query], counts.hierarchy, sizes=counts.sizes, epsilon=1, budget=grow(counts.hierarchy.levels)
+    )
+    noise = KnownNoise(draw)
+    measured = measure(plan, counts, noise=noise)
+    assert noise.asked == plan.scales
+    assert len(set(noise.asked)) > 1
+    for answer, values in zip(plan.answers(counts), measured.values, strict=True):
+        expected = [max(-MAX_MEASURED, min(MAX_MEASURED, int(cell) + draw)) for cell in answer.flat]
+        assert values.reshape(-1).tolist() == expected
+
+
+def grow(levels: tuple[str, ...]) -> dict[str, int]:
+    """A budget that gives every level another part."""
+    return {name: 2 + index for index, name in enumerate(levels)}
+
+
+def test_progress_counts_every_draw_once() -> None:
+    counts = small_counts(1, Bounds(), 1)
+    plan = make_plan(QUERIES["sizes"], counts.hierarchy, sizes=counts.sizes, epsilon=1)
+    told: list[tuple[str, int]] = []
+    done: list[int] = []
+
+    def progress(what: str, steps: int) -> Callable[[int], None]:
+        told.append((what, steps))
+        return done.append
+
+    measure(plan, counts, noise=KnownNoise(0), progress=progress)
+    cells = sum(answer.size for answer in plan.answers(counts))
+    assert told == [("Drawing noise", cells)]
+    assert sum(done) == cells
 
 
 def test_counts_made_under_other_bounds_are_not_measured() -> None:

@@ -9,66 +9,65 @@ from pathlib import Path
 from scripts.docs.imports import Graph, read_imports
 from scripts.mutation.children import load_libraries
 from scripts.mutation.mutants import Mutant, find_mutants
-from scripts.mutation.page import PAGE, Tally, write_page
-from scripts.mutation.parts import PACKAGE, PARTS, ROOT, Part
+from scripts.mutation.page import Tally, is_alive, write_page
+from scripts.mutation.parts import PARTS, ROOT, TALLYTREE, Part, Project
 from scripts.mutation.results import add_result, read_explanations, read_results, sample_mutants
 from scripts.mutation.runs import choose_tests, run_mutant
-from scripts.mutation.survey import TestFacts, survey_tests
+from scripts.mutation.survey import survey_part
+
+PAGE = ROOT / "benchmarks" / "MUTATION.md"
 
 
 def main() -> None:
-    """Run what has not been run yet, part by part."""
+    """Run what has not been run yet, and write the page."""
     options = _parse()
-    folder: Path = options.work.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    load_libraries()
-    graph = read_imports(PACKAGE)
-    tallies = []
-    for part in PARTS:
-        mutants = [
-            mutant
-            for file in part.list_files()
-            for mutant in find_mutants((PACKAGE / file).read_text(encoding="utf-8"), file)
-        ]
-        sample = sample_mutants(mutants, options.sample, options.seed)
-        if not options.page and part.name in (options.part or [part.name]):
-            _run_part(part, [m for m in sample if options.only in m.file], graph, folder, options)
-        results = read_results(folder / "results.jsonl")
-        tallies.append(
-            Tally(part.name, len(mutants), [(m, results[m.key]) for m in sample if m.key in results])
-        )
+    tallies = run_project(TALLYTREE, options)
     PAGE.write_text(write_page(tallies, read_explanations(), options.seed), encoding="utf-8")
 
 
+def run_project(project: Project, options: argparse.Namespace) -> list[Tally]:
+    """Part by part."""
+    folder: Path = options.work.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    load_libraries()
+    graph = read_imports(project.package)
+    tallies = []
+    for part in project.parts:
+        mutants = [
+            mutant
+            for file in part.list_files(project.package)
+            for mutant in find_mutants((project.package / file).read_text(encoding="utf-8"), file)
+        ]
+        sample = sample_mutants(mutants, options.sample, options.seed)
+        if not options.page and part.name in (options.part or [part.name]):
+            _run_part(project, part, [m for m in sample if options.only in m.file], graph, options)
+        results = read_results(folder / "results.jsonl")
+        done = [(mutant, results[mutant.key]) for mutant in sample if mutant.key in results]
+        tallies.append(Tally(part.name, len(mutants), done))
+    return tallies
+
+
 def _run_part(
-    part: Part, mutants: Sequence[Mutant], graph: Graph, folder: Path, options: argparse.Namespace
+    project: Project, part: Part, mutants: Sequence[Mutant], graph: Graph, options: argparse.Namespace
 ) -> None:
+    folder: Path = options.work.resolve()
     path = folder / "results.jsonl"
     known = read_results(path)
     todo = [
         mutant
         for mutant in mutants
-        if mutant.key not in known
-        or (options.again and known[mutant.key].outcome in ("survived", "unreached"))
+        if mutant.key not in known or (options.again and is_alive(known[mutant.key]))
     ]
-    if not todo:
-        return
-    facts = _survey(part, folder)
+    facts = survey_part(project, part, folder) if todo else []
     for number, mutant in enumerate(todo, 1):
         tests = choose_tests(mutant, facts, graph, options.budget)
-        result = run_mutant(mutant, tests, graph, folder)
+        result = run_mutant(project, mutant, tests, graph, folder)
         add_result(path, result)
         print(
             f"{part.name} {number}/{len(todo)} {result.outcome} {result.seconds:.1f} s "
             f"{mutant.key} {mutant.file}:{mutant.line} {mutant.change}",
             flush=True,
         )
-
-
-def _survey(part: Part, folder: Path) -> list[TestFacts]:
-    targets = sorted({file for each in PARTS for file in each.list_files()})
-    own = [str((PACKAGE / file).relative_to(ROOT)) for file in part.list_files()]
-    return survey_tests([*(f"tests/test_{name}.py" for name in part.tests), *own], targets, folder)
 
 
 def _parse() -> argparse.Namespace:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from copy import deepcopy
-from typing import TypeVar
-
-Node = TypeVar("Node", bound=ast.AST)
+from collections.abc import Iterator
 
 COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.GtE),
@@ -60,9 +56,11 @@ def change_expression(node: ast.expr) -> Iterator[ast.expr]:
         case ast.Compare(ops=ops):
             for index, op in enumerate(ops):
                 for other in COMPARISONS[type(op)]:
-                    yield _edit(node, lambda copy, i=index, new=other: copy.ops.__setitem__(i, new()))
-        case ast.BinOp(op=op) if type(op) in OPERATORS and not _is_text(node):
-            yield _edit(node, lambda copy: setattr(copy, "op", OPERATORS[type(op)]()))
+                    changed = [*ops[:index], other(), *ops[index + 1 :]]
+                    yield ast.Compare(node.left, changed, node.comparators)
+        case ast.BinOp(left=left, op=operator, right=right):
+            if type(operator) in OPERATORS and not _is_text(left) and not _is_text(right):
+                yield ast.BinOp(left, OPERATORS[type(operator)](), right)
         case ast.BoolOp(op=op, values=values):
             yield ast.BoolOp(ast.Or() if isinstance(op, ast.And) else ast.And(), values)
             for index in range(len(values)):
@@ -97,7 +95,7 @@ def change_statement(node: ast.stmt) -> Iterator[ast.stmt]:
         case ast.AugAssign(op=op):
             yield ast.Pass()
             if type(op) in OPERATORS:
-                yield _edit(node, lambda copy: setattr(copy, "op", OPERATORS[type(op)]()))
+                yield ast.AugAssign(node.target, OPERATORS[type(op)](), node.value)
         case ast.Return(value=ast.expr() as value) if not _is_none(value):
             yield ast.Return(ast.Constant(None))
         case ast.Break():
@@ -111,7 +109,7 @@ def change_statement(node: ast.stmt) -> Iterator[ast.stmt]:
 def _change_call(node: ast.Call) -> Iterator[ast.Call]:
     name = _name(node.func)
     if name in OPPOSITES:
-        yield _edit(node, lambda copy: _rename(copy.func, OPPOSITES[name]))
+        yield ast.Call(_rename(node.func, OPPOSITES[name]), node.args, node.keywords)
     elif name not in SYMMETRIC and len(node.args) == 2 and not node.keywords:
         yield ast.Call(node.func, node.args[::-1], [])
 
@@ -128,12 +126,6 @@ def _change_slice(part: ast.Slice) -> Iterator[ast.Slice]:
         yield ast.Slice(part.lower, ast.BinOp(part.upper, ast.Sub(), ast.Constant(1)), part.step)
 
 
-def _edit(node: Node, change: Callable[[Node], None]) -> Node:
-    copy = deepcopy(node)
-    change(copy)
-    return copy
-
-
 def _name(function: ast.expr) -> str:
     match function:
         case ast.Name(id=name) | ast.Attribute(attr=name):
@@ -141,17 +133,17 @@ def _name(function: ast.expr) -> str:
     return ""
 
 
-def _rename(function: ast.expr, name: str) -> None:
-    setattr(function, "id" if isinstance(function, ast.Name) else "attr", name)
+def _rename(function: ast.expr, name: str) -> ast.expr:
+    if isinstance(function, ast.Attribute):
+        return ast.Attribute(function.value, name, function.ctx)
+    return ast.Name(name, ast.Load())
 
 
 def _is_none(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value is None
 
 
-def _is_text(node: ast.BinOp) -> bool:
-    return any(
-        isinstance(side, ast.JoinedStr)
-        or (isinstance(side, ast.Constant) and isinstance(side.value, str | bytes))
-        for side in (node.left, node.right)
-    )
+def _is_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str | bytes)
+    return isinstance(node, ast.JoinedStr)

@@ -18,9 +18,21 @@ from types import CodeType, ModuleType
 import pytest
 from hypothesis import Phase, settings
 
-from scripts.mutation.parts import PACKAGE, ROOT
+from scripts.mutation.parts import Project
 
-LIBRARIES = ("numpy", "numba", "numpy.testing", "pyarrow.parquet", "cryptography.hazmat.primitives.ciphers")
+LIBRARIES = (
+    "cryptography.hazmat.primitives.ciphers",
+    "numba",
+    "opendp.prelude",
+    "pandas",
+    "psycopg",
+    "pyarrow.parquet",
+    "rich.console",
+    "scipy.optimize",
+    "scipy.stats",
+    "sqlalchemy",
+    "typer",
+)
 """Loaded before forking; not the package, nor anything that starts threads."""
 
 MEMORY = 6 * 2**30
@@ -85,17 +97,14 @@ def _redirect(output: Path) -> None:
     os.dup2(target, 2)
 
 
-def run_tests(arguments: Sequence[str], plugin: object, kernels: Path | None) -> int:
+def run_tests(project: Project, arguments: Sequence[str], plugin: object, kernels: Path) -> int:
     """Pytest with a plugin, the compiled kernels kept in the folder ``kernels``."""
-    os.chdir(ROOT)
-    sys.dont_write_bytecode = True
-    sys.path[:0] = [str(PACKAGE.parent), str(ROOT)]
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("tallytree", "tests")]:
+    os.chdir(project.root)
+    sys.path[:0] = [str(project.package.parent), str(project.root)]
+    for name in [name for name in sys.modules if name.partition(".")[0] in (project.package.name, "tests")]:
         del sys.modules[name]  # the parent may have loaded the code as it is
-    if kernels is not None:
-        from tallytree.postprocess import kernels as module
-
-        module.CACHE = kernels
+    if project.kernels is not None:
+        importlib.import_module(project.kernels).CACHE = kernels  # type: ignore[attr-defined]
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is loaded already
     return int(pytest.main([*options, *arguments], plugins=[SmallExamples(), plugin]))

@@ -6,10 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from scripts.mutation.mutants import Mutant
-from scripts.mutation.parts import ROOT
 from scripts.mutation.runs import Result
-
-PAGE = ROOT / "benchmarks" / "MUTATION.md"
 
 INTRODUCTION = """# Mutation testing
 
@@ -66,8 +63,8 @@ def _write_row(tally: Tally, explanations: Mapping[str, str]) -> str:
     killed = len(tally.done) - len(alive)
     counted = killed + len(alive) - same
     score = f"{100 * killed / counted:.1f} %" if counted else "-"
-    cells = [tally.part, tally.mutants, len(tally.done), killed, same, len(alive) - same, score]
-    return f"| {' | '.join(f'{cell:,}' if isinstance(cell, int) else cell for cell in cells)} |"
+    numbers = [tally.mutants, len(tally.done), killed, same, len(alive) - same]
+    return f"| {tally.part} | {' | '.join(f'{number:,}' for number in numbers)} | {score} |"
 
 
 def _write_mutant(mutant: Mutant) -> str:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "src" / "tallytree"
-
 
 @dataclass(frozen=True)
 class Part:
@@ -19,10 +16,36 @@ class Part:
     tests: tuple[str, ...]
     """Names of files of tests, without ``test_`` and the ending; the modules' own examples run as well."""
 
-    def list_files(self, package: Path = PACKAGE) -> list[str]:
+    def list_files(self, package: Path) -> list[str]:
         """The modules, as paths below the package."""
         found = {path for pattern in self.files for path in package.glob(pattern)}
         return sorted(str(path.relative_to(package)) for path in found if path.name != "__init__.py")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A package with its tests."""
+
+    root: Path
+    """Where the tests are run, which are in its folder ``tests``."""
+    package: Path
+    parts: tuple[Part, ...]
+    kernels: str | None = None
+    """The module whose ``CACHE`` is the folder of compiled kernels."""
+
+    def name_module(self, file: str) -> str:
+        """As it is imported."""
+        return ".".join((self.package.name, *Path(file).with_suffix("").parts))
+
+    def list_targets(self) -> list[str]:
+        """All modules that are mutated."""
+        return sorted({file for part in self.parts for file in part.list_files(self.package)})
+
+    def list_tests(self, part: Part) -> list[str]:
+        """The files to be run for a part, below the root."""
+        modules = [self.package / file for file in part.list_files(self.package)]
+        examples = [str(module.relative_to(self.root)) for module in modules]
+        return [*(f"tests/test_{name}.py" for name in part.tests), *examples]
 
 
 PARTS = (
@@ -82,3 +105,6 @@ PARTS = (
         ),
     ),
 )
+
+ROOT = Path(__file__).parents[2]
+TALLYTREE = Project(ROOT, ROOT / "src" / "tallytree", PARTS, "tallytree.postprocess.kernels")

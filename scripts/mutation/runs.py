@@ -14,7 +14,7 @@ import pytest
 from scripts.docs.imports import Graph, find_reachable
 from scripts.mutation.children import GRACE, ChangedModule, run_child, run_tests
 from scripts.mutation.mutants import Mutant
-from scripts.mutation.parts import PACKAGE
+from scripts.mutation.parts import Project
 from scripts.mutation.survey import TestFacts
 
 SLOWER = 6
@@ -46,7 +46,7 @@ def choose_tests(mutant: Mutant, facts: Sequence[TestFacts], graph: Graph, budge
     near = {mutant.file}
     if mutant.compiled:
         near |= {_file(module) for module in find_users(graph, _module(mutant.file))}
-    chosen = []
+    chosen: list[TestFacts] = []
     spent = 0.0
     for test in sorted(facts, key=lambda test: (test.seconds, test.name)):
         if mutant.on_import or mutant.compiled:
@@ -64,7 +64,9 @@ def find_users(graph: Graph, module: str) -> set[str]:
     return {user for user in graph if module in find_reachable(graph, user)}
 
 
-def run_mutant(mutant: Mutant, tests: Sequence[TestFacts], graph: Graph, folder: Path) -> Result:
+def run_mutant(
+    project: Project, mutant: Mutant, tests: Sequence[TestFacts], graph: Graph, folder: Path
+) -> Result:
     """Put the mutant in place in a process of its own, and run the tests until one fails."""
     if not tests:
         return Result(mutant.key, "unreached", 0, 0.0)
@@ -76,9 +78,9 @@ def run_mutant(mutant: Mutant, tests: Sequence[TestFacts], graph: Graph, folder:
     verdict = Verdict([test.name for test in tests], folder / f"killer-{mutant.key}")
 
     def work() -> int:
-        name = f"tallytree.{_module(mutant.file)}"
-        sys.meta_path.insert(0, ChangedModule(name, PACKAGE / mutant.file, mutant.source))
-        return run_tests(["-x", *dict.fromkeys(test.file for test in tests)], verdict, kernels)
+        name = project.name_module(mutant.file)
+        sys.meta_path.insert(0, ChangedModule(name, project.package / mutant.file, mutant.source))
+        return run_tests(project, ["-x", *dict.fromkeys(test.file for test in tests)], verdict, kernels)
 
     seconds = GRACE + SLOWER * sum(test.seconds for test in tests) + COMPILING * mutant.compiled
     try:

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scripts.mutation.children import run_child, run_tests
-from scripts.mutation.parts import PACKAGE, ROOT
+from scripts.mutation.parts import Part, Project
 
 READABLE = (0, 1, 5)
 """Exit codes of pytest: all pass, some fail, there are none."""
@@ -40,33 +40,36 @@ class TestFacts:
     """By file of the package."""
 
 
-def survey_tests(tests: Sequence[str], targets: Sequence[str], folder: Path) -> list[TestFacts]:
-    """The facts of all tests in some files, from ``folder`` where neither test nor package changed since."""
-    facts = []
-    for file in tests:
-        path = folder / "survey" / f"{_digest(file, targets)}.json"
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            print(f"Surveying {file}", flush=True)
-            output = path.with_suffix(".out")
-            recorder = Recorder(targets)
-
-            def work(file: str = file, path: Path = path, recorder: Recorder = recorder) -> int:
-                code = run_tests([file], recorder, folder / "kernels")
-                if code in READABLE:
-                    path.write_text(json.dumps(recorder.facts), encoding="utf-8")
-                return code
-
-            if run_child(work, seconds=LIMIT, output=output) not in READABLE:
-                raise SystemExit(f"The tests of {file} cannot be run as they are: see {output}.")
-        for name, seconds, lines in json.loads(path.read_text(encoding="utf-8")):
-            known = {target: frozenset(numbers) for target, numbers in lines.items()}
-            facts.append(TestFacts(file, name, seconds, known))
-    return facts
+def survey_part(project: Project, part: Part, folder: Path) -> list[TestFacts]:
+    """The facts of all tests of a part."""
+    return [facts for file in project.list_tests(part) for facts in _survey(project, file, folder)]
 
 
-def _digest(file: str, targets: Sequence[str]) -> str:
-    sources = [ROOT / file, *(PACKAGE / target for target in sorted(targets))]
+def _survey(project: Project, file: str, folder: Path) -> list[TestFacts]:
+    """Those of one file, from ``folder`` if neither it nor what is mutated has changed since."""
+    path = folder / "survey" / f"{_digest(project, file)}.json"
+    if not path.exists():
+        print(f"Surveying {file}", flush=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        recorder = Recorder(project)
+
+        def work() -> int:
+            code = run_tests(project, [file], recorder, folder / "kernels")
+            if code in READABLE:
+                path.write_text(json.dumps(recorder.facts), encoding="utf-8")
+            return code
+
+        output = path.with_suffix(".out")
+        if run_child(work, seconds=LIMIT, output=output) not in READABLE:
+            raise SystemExit(f"The tests of {file} cannot be run as they are: see {output}.")
+    return [
+        TestFacts(file, name, seconds, {target: frozenset(numbers) for target, numbers in lines.items()})
+        for name, seconds, lines in json.loads(path.read_text(encoding="utf-8"))
+    ]
+
+
+def _digest(project: Project, file: str) -> str:
+    sources = [project.root / file, *(project.package / target for target in project.list_targets())]
     content = b"".join(source.read_bytes() for source in sources)
     return f"{Path(file).stem}-{hashlib.sha256(content).hexdigest()[:12]}"
 
@@ -74,9 +77,9 @@ def _digest(file: str, targets: Sequence[str]) -> str:
 class Recorder:
     """A plugin of pytest that traces the tests."""
 
-    def __init__(self, targets: Sequence[str]) -> None:
+    def __init__(self, project: Project) -> None:
         self.facts: list[tuple[str, float, dict[str, list[int]]]] = []
-        self._targets = {str(PACKAGE / target): target for target in targets}
+        self._targets = {str(project.package / target): target for target in project.list_targets()}
         self._lines: dict[str, set[int]] = defaultdict(set)
         self._failed = False
 
@@ -95,7 +98,7 @@ class Recorder:
             return (yield)
         finally:
             sys.settrace(None)
-            threading.settrace(None)  # type: ignore[arg-type]
+            threading.settrace(None)
             lines = {target: sorted(found) for target, found in self._lines.items()}
             if not self._failed:
                 self.facts.append((item.nodeid, round(time.process_time() - start, 3), lines))
