@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
-  notebook docs startup readme picture package clean
+  mutation notebook docs startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -77,6 +77,11 @@ docs: .venv/installed-dev
 ## Audit all mechanisms, the stated epsilon against what is measured; writes docs/audit-results.md.
 audit: .venv/installed-dev
 	$(BIN)/tallytree audit --all --out docs/audit-results.md
+
+## Break the code on purpose, one small change at a time, and see whether the tests notice; writes
+## benchmarks/MUTATION.md. SAMPLE=N: so many mutants of each part. If interrupted, it goes on where it stopped.
+mutation: .venv/installed-dev
+	$(BIN)/python -m scripts.mutation $(if $(SAMPLE),--sample $(SAMPLE))
 
 ## Run the example notebooks, and write what they show into them.
 notebook: .venv/installed-dev

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import FolderError
+from tallytree.evidence import check_receipt, check_solution
 from tallytree.folders import hash_file
 from tallytree.manifest import seal
 from tallytree.mechanisms.registry import MECHANISMS
+from tallytree.privacy.plan import Plan
 from tallytree.release_tables import tabulate_parts
 from tallytree.releases import MANIFEST, MEASUREMENTS, RELEASE
 
@@ -142,6 +144,71 @@ def test_other_words_of_an_earlier_version_are_let_pass(folder: Path) -> None:
         manifest["privacy"]["statement"] = "Said in other words."
 
     assert forge(folder, change) == []
+
+
+def test_other_promises_of_an_earlier_version_are_found(folder: Path) -> None:
+    def change(manifest: Any) -> None:
+        manifest["software"]["tallytree"] = "0.0.1"
+        manifest["privacy"]["certified"] = "yes"
+
+    assert forge(folder, change) == ["statement"]
+
+
+@pytest.mark.parametrize(
+    ("unit", "charged", "spent", "paid"),
+    [
+        ("epsilon", "1", "1", True),
+        ("epsilon", "3/2", "5", True),
+        ("epsilon", "999/1000", "2", False),
+        ("epsilon", "2", "1", False),  # more than was spent in all
+        ("rho", "1/4", "1/4", True),  # two levels of epsilon 1/2
+        ("rho", "1/5", "1/5", False),
+    ],
+)
+def test_a_charge_must_cover_the_release(unit: str, charged: str, spent: str, paid: bool) -> None:
+    check = check_receipt(make_receipt(unit, charged, spent), plan(epsilon="1"))
+    assert check.passed == paid
+    assert check.example == ("" if paid else "entry 7 does not cover the release")
+
+
+def test_no_charge_of_epsilon_covers_gaussian_noise() -> None:
+    assert check_receipt(make_receipt("rho", "1", "1"), plan(rho="1", delta="1e-9")).passed
+    assert not check_receipt(make_receipt("epsilon", "100", "100"), plan(rho="1", delta="1e-9")).passed
+
+
+def plan(**budget: str) -> Plan:
+    return tt.mechanism("direct-dp").plan(H, sizes=(1, 4), **budget)
+
+
+def make_receipt(unit: str, charged: str, spent: str) -> dict[str, Any]:
+    numbers = {"charged": charged, "spent": spent, "remaining": "0"}
+    ledger = {"dataset": "d", "entry": 7, "hash": "0" * 64, "unit": unit, **numbers}
+    return {"privacy": {"ledger": ledger}}
+
+
+@pytest.mark.parametrize(("name", "slack"), [("direct-dp", 0), ("cumulative-joint", 1)])
+def test_every_other_count_is_found_but_one_group_in_floating_point(name: str, slack: int) -> None:
+    release = tt.release(COUNTS, epsilon="1", mechanism=name)
+    for changes, violations, example in [
+        ([], 0, ""),
+        ([(1, 2, 1)], 1 - slack, "one differs by 1"),
+        ([(1, 2, -1)], 1 - slack, "one differs by 1"),
+        ([(0, 1, 2)], 1, "one differs by 2"),
+        ([(0, 0, 5), (1, 1, -9), (1, 3, 4)], 3, "one differs by 9"),
+    ]:
+        counts = [level.copy() for level in release.counts]
+        for level, size, change in changes:
+            counts[level][-1, size] += change
+        check = check_solution(release.manifest, release.measurements, counts, release.total)
+        assert (check.violations, check.example) == (violations, example if violations else "")
+
+
+def test_a_mechanism_that_cannot_run_is_one_violation(folder: Path) -> None:
+    release = tt.load(folder)
+    manifest = {**release.manifest, "mechanism": {"name": "magic", "options": {}}}
+    check = check_solution(manifest, release.measurements, release.counts, release.total)
+    assert check.violations == 1
+    assert "magic" in check.example
 
 
 def test_counts_that_add_up_but_were_changed_are_found(folder: Path) -> None:

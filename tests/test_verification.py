@@ -8,7 +8,14 @@ import numpy.typing as npt
 import pytest
 
 import tallytree as tt
-from tallytree.verification import check_budget, check_public_totals, count_inconsistencies, verify_counts
+from tallytree.verification import (
+    Check,
+    Verification,
+    check_budget,
+    check_public_totals,
+    count_inconsistencies,
+    verify_counts,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -57,15 +64,77 @@ def test_every_violation_is_counted() -> None:
     assert count_inconsistencies(H, counts) == [2, 2, 0]
 
 
+def test_the_first_violation_is_the_example() -> None:
+    counts = good()
+    counts[0][0, 1] += 1
+    counts[2][1, 1] -= 5
+    consistency, validity, faithfulness = verify_counts(H, (1, 2), counts, 21)
+    assert (consistency.violations, validity.violations, faithfulness.violations) == (2, 1, 2)
+    assert consistency.example == "'US' has 13 groups of size 2, its subregions 12"
+    assert validity.example == "'US > NY > Erie' has -1 groups of size 2"
+    assert faithfulness.example == "level 'nation' has 22 groups, not 21"
+    counts[1][1] = [-7, -8]
+    assert verify_counts(H, (1, 2), counts, 21)[1].example == "'US > DC' has -7 groups of size 1"
+
+
+def test_a_level_is_unfaithful_by_what_its_own_leaves_and_those_above_have() -> None:
+    counts = good()
+    counts[1][1] += [1, 0]  # DC, a leaf of the level above the counties
+    assert violations(counts)["faithfulness"] == 2
+
+
+def test_inconsistencies_are_counted_by_level() -> None:
+    counts = good()
+    assert count_inconsistencies(H, counts) == [0, 0, 0]
+    counts[2][0] += 1
+    assert count_inconsistencies(H, counts) == [0, 2, 0]
+    counts[0][0, 0] += 1
+    assert count_inconsistencies(H, counts) == [1, 2, 0]
+
+
 @pytest.mark.parametrize("field", ["sensitivity", "loss", "scale"])
-def test_a_plan_whose_noise_does_not_fit_is_found(field: str) -> None:
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+@pytest.mark.parametrize(
+    "factor", [Fraction(1, 2), Fraction(999_999, 10**6), Fraction(2), Fraction(0), Fraction(-1)]
+)
+@pytest.mark.parametrize("level", [0, 2])
+def test_a_plan_whose_noise_does_not_fit_is_found(
+    field: str, unit: str, factor: Fraction, level: int
+) -> None:
+    asked = {"epsilon": "1"} if unit == "epsilon" else {"rho": "1", "delta": "1e-9"}
+    plan = tt.mechanism("direct-dp").plan(H, sizes=(1, 2), **asked)
+    assert check_budget(plan, plan.epsilon).passed
+    levels = list(plan.levels)
+    levels[level] = replace(levels[level], **{field: getattr(levels[level], field) * factor})
+    check = check_budget(replace(plan, levels=tuple(levels)), plan.epsilon)
+    assert check.violations == 1
+    assert check.example == f"level {H.levels[level]!r} has the scale {levels[level].scale}"
+
+
+def test_a_level_in_another_unit_than_its_plan_is_found() -> None:
+    plan = tt.mechanism("direct-dp").plan(H, sizes=(1, 2), rho="1", delta="1e-9")
+    levels = (replace(plan.levels[0], unit="epsilon"), *plan.levels[1:])
+    assert check_budget(replace(plan, levels=levels), plan.epsilon).violations == 1
+
+
+def test_a_plan_with_another_epsilon_than_stated_is_found() -> None:
     plan = tt.mechanism("direct-dp").plan(H, sizes=(1, 2), epsilon="1")
-    assert check_budget(plan, Fraction(1)).passed
-    first = plan.levels[0]
-    other = replace(first, **{field: getattr(first, field) / 2})
-    wrong = replace(plan, levels=(other, *plan.levels[1:]))
-    assert not check_budget(wrong, Fraction(1)).passed
-    assert not check_budget(plan, Fraction(2)).passed
+    check = check_budget(plan, Fraction(2))
+    assert (check.violations, check.example) == (1, "the levels' parts add up to 1, not 2")
+
+
+def test_one_failed_check_fails_the_verification() -> None:
+    good, bad = Check("a", "b", 0), Check("c", "d", 1, "here")
+    assert Verification((good, good))
+    assert not Verification((good, bad))
+    assert not Verification((bad, good)).passed
+    assert Verification((good, bad)).to_dict() == {
+        "passed": False,
+        "checks": [
+            {"name": "a", "statement": "b", "violations": 0, "example": "", "passed": True},
+            {"name": "c", "statement": "d", "violations": 1, "example": "here", "passed": False},
+        ],
+    }
 
 
 def test_a_region_that_misses_its_public_total_is_found() -> None:
@@ -76,3 +145,7 @@ def test_a_region_that_misses_its_public_total_is_found() -> None:
     counts[2][1, 0] += 5
     check = check_public_totals(plan, measured, counts)
     assert (check.violations, check.example) == (1, "'US > NY > Erie' has 12 groups, not 7")
+    counts[1][0, 1] -= 1
+    counts[2][0, 0] += 1
+    check = check_public_totals(plan, measured, counts)
+    assert (check.violations, check.example) == (3, "'US > NY' has 9 groups, not 10")

@@ -36,8 +36,6 @@ LIBRARIES = (
 """Loaded before forking; not the package, nor anything that starts threads."""
 
 MEMORY = 6 * 2**30
-GRACE = 20
-"""Processor seconds that every process has, whatever its tests take."""
 
 
 def load_libraries() -> None:

@@ -71,11 +71,11 @@ def find_mutants(source: str, file: str) -> list[Mutant]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
         for new in _change(node):
-            changed = (text[:start] + _write(node, new) + text[end:]).decode()
-            if not _is_other_program(changed, tree):
+            changed = (text[:start] + _write(new) + text[end:]).decode()
+            if ast.dump(new) == ast.dump(node) or not _is_program(changed):
                 continue
             before = _show(text, start, end, text[start:end])
-            after = _show(text, start, end, _write(node, new))
+            after = _show(text, start, end, _write(new))
             name = f"{file}|{place.scope.name}|{before}|{after}"
             seen[name] += 1
             key = hashlib.sha256(f"{name}|{seen[name]}".encode()).hexdigest()[:10]
@@ -153,7 +153,7 @@ def _change(node: ast.expr | ast.stmt) -> Iterator[ast.expr | ast.stmt]:
         yield from change_statement(node)
 
 
-def _write(old: ast.AST, new: ast.expr | ast.stmt) -> bytes:
+def _write(new: ast.expr | ast.stmt) -> bytes:
     """In brackets, so that what is around it cannot take it apart."""
     text = ast.unparse(new).encode()
     simple = isinstance(new, ast.Constant | ast.Call | ast.Name | ast.Subscript | ast.Attribute | ast.stmt)
@@ -168,8 +168,9 @@ def _show(text: bytes, start: int, end: int, part: bytes) -> str:
     return " ".join(shown.decode().split())
 
 
-def _is_other_program(changed: str, tree: ast.Module) -> bool:
+def _is_program(source: str) -> bool:
     try:
-        return ast.dump(ast.parse(changed)) != ast.dump(tree)
+        ast.parse(source)
     except SyntaxError:
         return False
+    return True

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scripts.docs.imports import Graph, find_reachable
-from scripts.mutation.children import GRACE, ChangedModule, run_child, run_tests
+from scripts.mutation.children import ChangedModule, run_child, run_tests
 from scripts.mutation.mutants import Mutant
 from scripts.mutation.parts import Project
 from scripts.mutation.survey import TestFacts
@@ -82,7 +82,7 @@ def run_mutant(
         sys.meta_path.insert(0, ChangedModule(name, project.package / mutant.file, mutant.source))
         return run_tests(project, ["-x", *dict.fromkeys(test.file for test in tests)], verdict, kernels)
 
-    seconds = GRACE + SLOWER * sum(test.seconds for test in tests) + COMPILING * mutant.compiled
+    seconds = project.grace + SLOWER * sum(test.seconds for test in tests) + COMPILING * mutant.compiled
     try:
         code = run_child(work, seconds=seconds, output=folder / "last-mutant.out")
         killer = verdict.note.read_text(encoding="utf-8") if verdict.note.exists() else ""
