@@ -176,8 +176,8 @@ def test_no_charge_of_epsilon_covers_gaussian_noise() -> None:
     assert not check_receipt(make_receipt("epsilon", "100", "100"), plan(rho="1", delta="1e-9")).passed
 
 
-def plan(**budget: str) -> Plan:
-    return tt.mechanism("direct-dp").plan(H, sizes=(1, 4), **budget)
+def plan(*, epsilon: str | None = None, rho: str | None = None, delta: str | None = None) -> Plan:
+    return tt.mechanism("direct-dp").plan(H, sizes=(1, 4), epsilon=epsilon, rho=rho, delta=delta)
 
 
 def make_receipt(unit: str, charged: str, spent: str) -> dict[str, Any]:

@@ -101,8 +101,11 @@ def test_inconsistencies_are_counted_by_level() -> None:
 def test_a_plan_whose_noise_does_not_fit_is_found(
     field: str, unit: str, factor: Fraction, level: int
 ) -> None:
-    asked = {"epsilon": "1"} if unit == "epsilon" else {"rho": "1", "delta": "1e-9"}
-    plan = tt.mechanism("direct-dp").plan(H, sizes=(1, 2), **asked)
+    method = tt.mechanism("direct-dp")
+    if unit == "epsilon":
+        plan = method.plan(H, sizes=(1, 2), epsilon="1")
+    else:
+        plan = method.plan(H, sizes=(1, 2), rho="1", delta="1e-9")
     assert check_budget(plan, plan.epsilon).passed
     levels = list(plan.levels)
     levels[level] = replace(levels[level], **{field: getattr(levels[level], field) * factor})

@@ -103,7 +103,7 @@ def run_tests(project: Project, arguments: Sequence[str], plugin: object, kernel
         del sys.modules[name]  # the parent may have loaded the code as it is
     if project.kernels is not None:
         importlib.import_module(project.kernels).CACHE = kernels  # type: ignore[attr-defined]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler"]
+    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is loaded already
     return int(pytest.main([*options, *arguments], plugins=[SmallExamples(), plugin]))
 

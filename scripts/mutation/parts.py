@@ -68,7 +68,6 @@ PARTS = (
             "conformance",
             "bad_input",
             "evidence",
-            "ledger",
         ),
     ),
     Part("measure", ("measurement.py",), ("privacy", "gaussian", "seeds", "large_levels", "conformance")),
