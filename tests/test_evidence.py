@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import FolderError
-from tallytree.evidence import check_receipt, check_solution
+from tallytree.evidence import check_manifest, check_receipt, check_solution
 from tallytree.folders import hash_file
 from tallytree.manifest import seal
 from tallytree.mechanisms.registry import MECHANISMS
@@ -144,6 +144,13 @@ def test_other_words_of_an_earlier_version_are_let_pass(folder: Path) -> None:
         manifest["privacy"]["statement"] = "Said in other words."
 
     assert forge(folder, change) == []
+
+
+def test_a_manifest_that_was_changed_is_said_to_be(folder: Path) -> None:
+    content, manifest = (folder / MANIFEST).read_bytes(), tt.load(folder).manifest
+    assert check_manifest(content, manifest).example == ""
+    changed = check_manifest(content + b" ", manifest)
+    assert (changed.violations, changed.example) == (1, "manifest.json is not the file that was written")
 
 
 def test_other_promises_of_an_earlier_version_are_found(folder: Path) -> None:

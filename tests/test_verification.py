@@ -152,3 +152,13 @@ def test_a_region_that_misses_its_public_total_is_found() -> None:
     counts[2][0, 0] += 1
     check = check_public_totals(plan, measured, counts)
     assert (check.violations, check.example) == (3, "'US > NY' has 9 groups, not 10")
+
+
+def test_only_the_levels_with_public_totals_are_held_to_them() -> None:
+    counts = good()
+    plan = tt.mechanism("cumulative-joint").plan(H, sizes=(1, 2), epsilon=1, public_totals="state")
+    measured = [np.cumsum(level, axis=1) for level in counts]
+    measured[2] += 1  # noise
+    assert check_public_totals(plan, measured, counts).passed
+    measured[1] += 1
+    assert check_public_totals(plan, measured, counts).violations == 2
