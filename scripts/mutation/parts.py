@@ -68,6 +68,8 @@ PARTS = (
             "conformance",
             "bad_input",
             "evidence",
+            "report",
+            "intervals",
         ),
     ),
     Part("measure", ("measurement.py",), ("privacy", "gaussian", "seeds", "large_levels", "conformance")),
