@@ -142,6 +142,11 @@ def test_every_explanation_is_of_a_mutant_that_there_is() -> None:
 
 TOY = """\
 def clamp(value, limit):
+    \"\"\"Examples are tests as well.
+
+    >>> clamp(9, 5)
+    5
+    \"\"\"
     while value > limit:
         value = limit
     return value  # clamped

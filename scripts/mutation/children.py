@@ -80,7 +80,7 @@ def _wait(child: int, seconds: float) -> int | None:
             return None
         time.sleep(0.02)
     code = os.waitstatus_to_exitcode(status)
-    return None if code == -signal.SIGXCPU else code
+    return None if code in (-signal.SIGXCPU, -signal.SIGPROF) else code
 
 
 def _limit(seconds: float) -> None:
@@ -95,8 +95,8 @@ def _redirect(output: Path) -> None:
     os.dup2(target, 2)
 
 
-def run_tests(project: Project, arguments: Sequence[str], plugin: object, kernels: Path) -> int:
-    """Pytest with a plugin, the compiled kernels kept in the folder ``kernels``."""
+def run_tests(project: Project, arguments: Sequence[str], plugins: Sequence[object], kernels: Path) -> int:
+    """Pytest with plugins, the compiled kernels kept in the folder ``kernels``."""
     os.chdir(project.root)
     sys.path[:0] = [str(project.package.parent), str(project.root)]
     for name in [name for name in sys.modules if name.partition(".")[0] in (project.package.name, "tests")]:
@@ -105,7 +105,7 @@ def run_tests(project: Project, arguments: Sequence[str], plugin: object, kernel
         importlib.import_module(project.kernels).CACHE = kernels  # type: ignore[attr-defined]
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is loaded already
-    return int(pytest.main([*options, *arguments], plugins=[SmallExamples(), plugin]))
+    return int(pytest.main([*options, *arguments], plugins=[SmallExamples(), *plugins]))
 
 
 class SmallExamples:
@@ -125,10 +125,20 @@ class SmallExamples:
 
 
 class ChangedModule(MetaPathFinder):
-    """Gives one module a changed source when it is imported."""
+    """Gives one module a changed source when it is imported; also a plugin of pytest."""
 
     def __init__(self, name: str, path: Path, source: str) -> None:
         self._name, self._path, self._source = name, path, source
+
+    def pytest_configure(self) -> None:
+        """Stand before pytest's own finder, which loads modules with examples from their files."""
+        sys.meta_path.remove(self)
+        sys.meta_path.insert(0, self)
+
+    def is_in_place(self) -> bool:
+        """Whether the module, if anything imported it, is the changed one."""
+        module = sys.modules.get(self._name)
+        return module is None or isinstance(module.__loader__, _ChangedLoader)
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None

@@ -30,7 +30,7 @@ class Mutant:
     on_import: bool
     """Whether it runs when the module is imported, before any test."""
     compiled: bool
-    """Whether compiled code may change: a kernel, or a constant that a kernel may have taken in."""
+    """Whether compiled code may change: a kernel, or a constant of a file that has kernels."""
     before: str
     after: str
     source: str
@@ -46,7 +46,7 @@ class Mutant:
 class _Scope:
     name: str = ""
     on_import: bool = True
-    compiled: bool = True
+    compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def find_mutants(source: str, file: str) -> list[Mutant]:
     tree = ast.parse(source)
     seen: Counter[str] = Counter()
     found = []
-    for place in _walk(tree, _Scope(), (1, 1)):
+    for place in _walk(tree, _Scope(compiled="@kernel" in source), (1, 1)):
         node = place.node
         assert node.end_lineno is not None and node.end_col_offset is not None
         start = starts[node.lineno - 1] + node.col_offset

@@ -32,8 +32,8 @@ class Project:
     parts: tuple[Part, ...]
     kernels: str | None = None
     """The module whose ``CACHE`` is the folder of compiled kernels."""
-    grace: int = 20
-    """Processor seconds that a mutant has besides those for its tests."""
+    grace: int = 4
+    """Processor seconds that every test has, however quick it is."""
 
     def name_module(self, file: str) -> str:
         """As it is imported."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,14 @@ from scripts.mutation.mutants import Mutant
 from scripts.mutation.parts import Project
 from scripts.mutation.survey import TestFacts
 
-SLOWER = 6
-"""A mutant may take so many times as long as its tests take on the clean code."""
+SLOWER = 4
+"""A test may take so many times as long as it does on the clean code, traced."""
+
+NOT_IN_PLACE = 100
+"""An exit code that pytest does not have."""
+
+LOADING = 10
+"""Processor seconds for importing the tests."""
 
 COMPILING = 120
 """Processor seconds more where kernels are compiled anew."""
@@ -75,37 +82,56 @@ def run_mutant(
     kernels = folder / f"kernels-{mutant.key}" if mutant.compiled else clean
     if mutant.compiled:
         _copy_kernels(clean, kernels, {_module(mutant.file), *find_users(graph, _module(mutant.file))})
-    verdict = Verdict([test.name for test in tests], folder / f"killer-{mutant.key}")
+    grace = project.grace + COMPILING * mutant.compiled
+    limits = {test.name: grace + SLOWER * test.seconds for test in tests}
+    verdict = Verdict(limits, folder / f"killer-{mutant.key}")
 
     def work() -> int:
-        name = project.name_module(mutant.file)
-        sys.meta_path.insert(0, ChangedModule(name, project.package / mutant.file, mutant.source))
-        return run_tests(project, ["-x", *dict.fromkeys(test.file for test in tests)], verdict, kernels)
+        changed = ChangedModule(
+            project.name_module(mutant.file), project.package / mutant.file, mutant.source
+        )
+        sys.meta_path.insert(0, changed)
+        files = dict.fromkeys(test.file for test in tests)
+        code = run_tests(project, ["-x", *files], [verdict, changed], kernels)
+        return code if changed.is_in_place() else NOT_IN_PLACE
 
-    seconds = project.grace + SLOWER * sum(test.seconds for test in tests) + COMPILING * mutant.compiled
     try:
-        code = run_child(work, seconds=seconds, output=folder / "last-mutant.out")
+        code = run_child(work, seconds=sum(limits.values()), output=folder / "last-mutant.out")
         killer = verdict.note.read_text(encoding="utf-8") if verdict.note.exists() else ""
     finally:
         verdict.note.unlink(missing_ok=True)
         if mutant.compiled:
             shutil.rmtree(kernels, ignore_errors=True)
+    if code == NOT_IN_PLACE:
+        raise RuntimeError(f"{mutant.file} was tested without its change.")
     outcome = "timeout" if code is None else "survived" if code == 0 else "killed"
     return Result(mutant.key, outcome, len(tests), round(time.monotonic() - start, 2), killer)
 
 
 class Verdict:
-    """A plugin of pytest that runs the chosen tests only, in their order, and notes the first that fails."""
+    """A plugin of pytest that runs the chosen tests only, in their order, and notes the first that fails.
 
-    def __init__(self, names: Sequence[str], note: Path) -> None:
+    The process ends where a test takes more processor time than its limit, whatever it is doing then.
+    """
+
+    def __init__(self, limits: Mapping[str, float], note: Path) -> None:
         self.note = note
-        self._order = {name: place for place, name in enumerate(names)}
+        self._limits = limits
+        self._order = {name: place for place, name in enumerate(limits)}
+
+    def pytest_sessionstart(self) -> None:
+        """Importing the tests has a limit as well."""
+        signal.setitimer(signal.ITIMER_PROF, LOADING + max(self._limits.values()))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Choose and sort."""
         items[:] = sorted(
             (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
         )
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Wind up the clock."""
+        signal.setitimer(signal.ITIMER_PROF, self._limits[nodeid])
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note who noticed."""

@@ -54,7 +54,7 @@ def _survey(project: Project, file: str, folder: Path) -> list[TestFacts]:
         recorder = Recorder(project)
 
         def work() -> int:
-            code = run_tests(project, [file], recorder, folder / "kernels")
+            code = run_tests(project, [file], [recorder], folder / "kernels")
             if code in READABLE:
                 path.write_text(json.dumps(recorder.facts), encoding="utf-8")
             return code
