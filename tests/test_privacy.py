@@ -1,6 +1,7 @@
 """Sensitivities against all neighbours, and the exactness of the budget."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, cast
@@ -11,13 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.errors import CountsError, PrivacyError
-from tallytree.limits import MAX_MEASURED
+from tallytree.errors import CountsError, MechanismError, PrivacyError
+from tallytree.level_arrays import LevelArrays
+from tallytree.limits import MAX_MEASURED, MAX_SCALE
 from tallytree.measurement import _add_and_clamp, measure
-from tallytree.privacy.budget import parse_exact, split_budget
-from tallytree.privacy.neighbours import Bounds, enumerate_additions
+from tallytree.privacy.budget import MOST_DIGITS, parse_exact, show_exact, split_budget
+from tallytree.privacy.neighbours import Bounds, check_bounds, enumerate_additions
 from tallytree.privacy.noise import OpenDPNoise, SeededNoise, round_scale_up
-from tallytree.privacy.plan import make_plan
+from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import QUERIES
 from tests.instances import random_hierarchy
 from tests.known_noise import KnownNoise
@@ -231,3 +233,129 @@ def test_a_query_without_totals_cannot_have_them_public() -> None:
     for name in ("sizes", "chain"):
         with pytest.raises(PrivacyError, match="does not ask for"):
             make_plan(QUERIES[name], counts.hierarchy, sizes=counts.sizes, epsilon=1, public_totals="level 0")
+
+
+# The edges of what is accepted.
+
+MOST = 10**MOST_DIGITS
+
+
+@pytest.mark.parametrize(
+    ("largest", "beyond"),
+    [
+        (MOST - 1, MOST),
+        (Fraction(1, MOST - 1), Fraction(1, MOST)),
+        (Fraction(MOST - 1, 7), Fraction(MOST + 1, 7)),
+        ("1." + "0" * 37 + "1", "1." + "0" * 38 + "1"),
+        (Decimal("1e39"), Decimal("1e40")),
+        (Decimal("1e-39"), Decimal("1e-40")),
+        (Decimal("9e39"), Decimal("1e41")),
+        ("1e-39", "1e-41"),
+    ],
+)
+def test_numbers_have_forty_digits_at_most(largest: Any, beyond: Any) -> None:
+    assert parse_exact(largest, "epsilon") == Fraction(largest)
+    with pytest.raises(PrivacyError, match="40"):
+        parse_exact(beyond, "epsilon")
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"),
+    [
+        ("3", "3"),
+        ("10", "10"),
+        ("12.5", "12.5"),
+        ("0.25", "0.25"),
+        ("0.0001", "0.0001"),
+        ("0.00001", "1e-5"),
+        ("0.000012", "1.2e-5"),
+        ("0.00012", "0.00012"),
+        ("1/3", "1/3"),
+        ("22/7", "22/7"),
+        (Fraction(1, 10**MOST_DIGITS), "1e-40"),
+        (Fraction(1, 2 * 10**MOST_DIGITS), f"1/2{'0' * MOST_DIGITS}"),
+    ],
+)
+def test_numbers_are_shown_as_people_write_them(number: str | Fraction, shown: str) -> None:
+    assert show_exact(Fraction(number)) == shown
+    assert Fraction(shown) == Fraction(number)
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**9, max_denominator=10**9))
+def test_what_is_shown_is_the_number(number: Fraction) -> None:
+    assert Fraction(show_exact(number)) == number
+
+
+def test_bounds_are_whole_numbers_in_their_range() -> None:
+    assert Bounds() == Bounds(max_records=1, max_quantity=1) == check_bounds(None)
+    for name in ("max_records", "max_quantity"):
+        for value in (1, 2**20, np.int64(5)):
+            assert getattr(Bounds(**{name: value}), name) == value
+        for wrong in (0, -1, 2**20 + 1, True, 1.0, "1", None):
+            with pytest.raises(PrivacyError, match=name):
+                Bounds(**{name: wrong})
+    with pytest.raises(PrivacyError, match="Bounds"):
+        check_bounds(cast(Any, 1))
+
+
+ONE = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY"), ("US", "WA")])
+
+
+def test_the_largest_scale_is_planned_and_none_above_it() -> None:
+    def plan(epsilon: Fraction) -> Plan:
+        return make_plan(
+            QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=epsilon, budget={"nation": 1, "state": 2}
+        )
+
+    assert max(plan(Fraction(3, MAX_SCALE)).scales) == MAX_SCALE
+    with pytest.raises(PrivacyError, match="too small at level 'nation'"):
+        plan(Fraction(3, MAX_SCALE + 1))
+
+
+def test_a_level_has_so_many_cells_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, refused in ((12, False), (11, True)):
+        monkeypatch.setattr("tallytree.privacy.plan.MAX_CELLS", most)
+        with pytest.raises(PrivacyError, match="'state' has more") if refused else nullcontext():
+            make_plan(QUERIES["sizes"], ONE, sizes=(1, 4), epsilon=1)
+
+
+def test_totals_are_public_down_to_a_level_and_not_below() -> None:
+    plan = make_plan(QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=1, public_totals="nation")
+    assert [plan.has_public_totals(level) for level in range(2)] == [True, False]
+    plan = make_plan(QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=1, public_totals="state")
+    assert [plan.has_public_totals(level) for level in range(2)] == [True, True]
+    plan = make_plan(QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=1)
+    assert [plan.has_public_totals(level) for level in range(2)] == [False, False]
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_measurements_are_whole_numbers_up_to_the_limit(sign: int) -> None:
+    plan = make_plan(QUERIES["sizes"], ONE, sizes=(1, 2), epsilon=1)
+    values = [np.zeros((1, 2), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)]
+    values[1][2, 1] = sign * MAX_MEASURED
+    kept = tt.Measurements(plan, values)
+    np.testing.assert_array_equal(kept.values[1], values[1])
+    assert not kept.values[1].flags.writeable
+    values[1][2, 1] += sign
+    assert kept.values[1][2, 1] == sign * MAX_MEASURED  # what is kept is a copy
+    with pytest.raises(MechanismError, match="'state' go beyond"):
+        tt.Measurements(plan, values)
+    with pytest.raises(MechanismError, match="go beyond"):
+        tt.Measurements(plan, LevelArrays(values))
+    for wrong, why in [
+        (values[:1], "1 arrays of values for 2 levels"),
+        ([values[1], values[0]], "shape"),
+        ([values[0], values[0]], "shape"),
+        ([values[0], values[1] * 0.5], "whole numbers"),
+        ([values[0], [[1, 2], [3]]], "rectangular"),
+    ]:
+        with pytest.raises(MechanismError, match=why):
+            tt.Measurements(plan, cast(Any, wrong))
+
+
+def test_seeds_are_whole_numbers_from_zero_on() -> None:
+    for seed in (0, 1, np.int64(3)):
+        assert SeededNoise(cast(int, seed)).draw(Fraction(5), 3, lambda done: None).shape == (3,)
+    for wrong in (-1, True, False, 1.0, "1", None):
+        with pytest.raises(PrivacyError, match="seed"):
+            SeededNoise(cast(Any, wrong))
