@@ -289,11 +289,13 @@ def test_what_is_shown_is_the_number(number: Fraction) -> None:
 def test_bounds_are_whole_numbers_in_their_range() -> None:
     assert Bounds() == Bounds(max_records=1, max_quantity=1) == check_bounds(None)
     for name in ("max_records", "max_quantity"):
-        for value in (1, 2**20, np.int64(5)):
+        values: list[Any] = [1, 2**20, np.int64(5)]
+        for value in values:
             assert getattr(Bounds(**{name: value}), name) == value
-        for wrong in (0, -1, 2**20 + 1, True, 1.0, "1", None):
+        wrong: list[Any] = [0, -1, 2**20 + 1, True, 1.0, "1", None]
+        for value in wrong:
             with pytest.raises(PrivacyError, match=name):
-                Bounds(**{name: wrong})
+                Bounds(**{name: value})
     with pytest.raises(PrivacyError, match="Bounds"):
         check_bounds(cast(Any, 1))
 
