@@ -84,6 +84,7 @@ def test_the_l1_sensitivity_would_not_do() -> None:
 def test_sigma_is_the_least_of_its_grid_that_keeps_rho(sensitivity: int, rho: Fraction) -> None:
     sigma = RHO.find_scale(Fraction(sensitivity), rho)
     assert RHO.find_loss(Fraction(sensitivity), sigma) <= rho
+    assert (sigma * 10**6).denominator == 1  # six places, which people can read
     less = sigma - Fraction(1, 10**6)
     assert less == 0 or RHO.find_loss(Fraction(sensitivity), less) > rho
 
