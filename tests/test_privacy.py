@@ -251,6 +251,7 @@ MOST = 10**MOST_DIGITS
         (Decimal("1e-39"), Decimal("1e-40")),
         (Decimal("9e39"), Decimal("1e41")),
         ("1e-39", "1e-41"),
+        (Decimal("2.5e-40"), Decimal("2.5e-41")),  # 1 / (4 x 10^39)
     ],
 )
 def test_numbers_have_forty_digits_at_most(largest: Any, beyond: Any) -> None:

@@ -46,7 +46,11 @@ class Project:
     def list_tests(self, part: Part) -> list[str]:
         """The files to be run for a part, below the root."""
         modules = [self.package / file for file in part.list_files(self.package)]
-        examples = [str(module.relative_to(self.root)) for module in modules]
+        examples = [
+            str(module.relative_to(self.root))
+            for module in modules
+            if ">>>" in module.read_text(encoding="utf-8")
+        ]
         return [*(f"tests/test_{name}.py" for name in part.tests), *examples]
 
 
