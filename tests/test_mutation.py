@@ -109,7 +109,8 @@ def test_a_changed_kernel_is_seen_by_the_tests_of_whoever_uses_it() -> None:
     facts = [
         TestFacts("test_toy.py", file, 1, {f"{file}.py": frozenset([1])}) for file in ("toy", "user", "other")
     ]
-    assert [test.name for test in choose_tests(kernel, facts, graph, budget=9)] == ["toy", "user"]
+    facts.append(TestFacts("test_kernels.py", "direct", 2, {}, "from package.toy import f"))
+    assert [test.name for test in choose_tests(kernel, facts, graph, budget=9)] == ["toy", "user", "direct"]
 
 
 def test_results_are_kept_and_the_last_one_counts(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def choose_tests(mutant: Mutant, facts: Sequence[TestFacts], graph: Graph, budge
     """The tests that reach the mutant, the quickest first, of so many seconds together at most.
 
     Nobody sees the lines of compiled code run: for a kernel, these are the tests that run anything of its
-    file or of a file that uses it.
+    file or of a file that uses it, and all tests in a file that names its module.
     """
     first, last = mutant.lines
     near = {mutant.file}
@@ -57,7 +57,7 @@ def choose_tests(mutant: Mutant, facts: Sequence[TestFacts], graph: Graph, budge
     spent = 0.0
     for test in sorted(facts, key=lambda test: (test.seconds, test.name)):
         if mutant.on_import or mutant.compiled:
-            reaches = not near.isdisjoint(test.lines)
+            reaches = not near.isdisjoint(test.lines) or f".{_module(mutant.file)} " in test.text
         else:
             reaches = any(first <= line <= last for line in test.lines.get(mutant.file, ()))
         if reaches and (not chosen or spent + test.seconds <= budget):

@@ -38,6 +38,8 @@ class TestFacts:
     """Of processor time."""
     lines: dict[str, frozenset[int]]
     """By file of the package."""
+    text: str = ""
+    """Of the whole file of tests."""
 
 
 def survey_part(project: Project, part: Part, folder: Path) -> list[TestFacts]:
@@ -62,8 +64,11 @@ def _survey(project: Project, file: str, folder: Path) -> list[TestFacts]:
         output = path.with_suffix(".out")
         if run_child(work, seconds=LIMIT, output=output) not in READABLE:
             raise SystemExit(f"The tests of {file} cannot be run as they are: see {output}.")
+    text = (project.root / file).read_text(encoding="utf-8")
     return [
-        TestFacts(file, name, seconds, {target: frozenset(numbers) for target, numbers in lines.items()})
+        TestFacts(
+            file, name, seconds, {target: frozenset(numbers) for target, numbers in lines.items()}, text
+        )
         for name, seconds, lines in json.loads(path.read_text(encoding="utf-8"))
     ]
 
