@@ -1,5 +1,6 @@
 """Sensitivities against all neighbours, and the exactness of the budget."""
 
+import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from decimal import Decimal
@@ -139,6 +140,8 @@ def test_a_plan_states_exact_numbers() -> None:
 def test_the_scale_given_to_opendp_is_never_smaller_and_hardly_larger(scale: Fraction) -> None:
     rounded = Fraction(round_scale_up(scale))
     assert scale <= rounded <= scale * (1 + Fraction(1, 2**51))
+    assert Fraction(math.nextafter(float(rounded), 0)) < scale  # the least that is not below
+    assert round_scale_up(rounded) == rounded
 
 
 def test_seeded_noise_cannot_be_measured_for_a_release() -> None:
