@@ -417,3 +417,23 @@ def test_smoothing_makes_leaves_more_accurate() -> None:
 def test_smooth_is_a_switch() -> None:
     with pytest.raises(MechanismError, match="must be True or False"):
         tt.mechanism("cumulative-joint", smooth="yes")
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+def test_the_objective_weighs_every_level_by_its_own_noise(smooth: bool) -> None:
+    rng = np.random.default_rng(5)
+    hierarchy = random_hierarchy(rng, 4)
+    counts = tt.GroupCounts(hierarchy, (1, 6), rng.integers(0, 40, (hierarchy.leaf_count, 6)))
+    method = tt.mechanism("cumulative-joint", smooth=smooth)
+    budget = {name: 1 + 2 * level for level, name in enumerate(hierarchy.levels)}
+    plan = method.plan(hierarchy, sizes=counts.sizes, epsilon="1", budget=budget)
+    noisy = tt.Measurements(
+        plan, [answer + rng.integers(-9, 9, answer.shape) for answer in plan.answers(counts)]
+    )
+    solution = method.postprocess(noisy, total=counts.total)
+    weights = weigh_levels(plan.scales)
+    assert len(set(weights.tolist())) == len(hierarchy.levels) > 2
+    assert solution.objective == sum(
+        int(weight) * int(((np.cumsum(found, axis=1) - values) ** 2).sum())
+        for weight, found, values in zip(weights, solution.counts, noisy.values, strict=True)
+    )
