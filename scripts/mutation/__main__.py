@@ -52,11 +52,12 @@ def _run_part(
 ) -> None:
     folder: Path = options.work.resolve()
     path = folder / "results.jsonl"
-    known = read_results(path)
+    known, explained = read_results(path), read_explanations()
     todo = [
         mutant
         for mutant in mutants
-        if mutant.key not in known or (options.again and is_alive(known[mutant.key]))
+        if mutant.key not in known
+        or (options.again and is_alive(known[mutant.key]) and mutant.key not in explained)
     ]
     facts = survey_part(project, part, folder) if todo else []
     for number, mutant in enumerate(todo, 1):
@@ -77,7 +78,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="mutants per part (all, if not given)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--budget", type=float, default=30.0, help="seconds of tests per mutant")
-    parser.add_argument("--again", action="store_true", help="run those again that survived")
+    parser.add_argument(
+        "--again", action="store_true", help="run those again that survived and are not explained"
+    )
     parser.add_argument("--page", action="store_true", help="only write the page anew")
     parser.add_argument("--work", type=Path, default=ROOT / ".mutation", help="where results are kept")
     return parser.parse_args()
