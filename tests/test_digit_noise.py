@@ -171,9 +171,10 @@ def test_the_kernel_leaves_what_it_cannot_decide_untouched() -> None:
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(100)])
 def test_the_kernel_decides_almost_all_draws(scale: Fraction) -> None:
     """What it leaves is right as well, but slow."""
+    draws = 20_000
     p = tabulate(expand_probabilities(scale))
-    random = np.random.default_rng(1).integers(0, 256, 1000 * 2 * p.size, dtype=np.uint8)
-    assert fill_decided(p, random, 0, np.empty(1000, dtype=np.int64), 0)[0] == 1000
+    random = np.random.default_rng(1).integers(0, 256, draws * 2 * p.size, dtype=np.uint8)
+    assert fill_decided(p, random, 0, np.empty(draws, dtype=np.int64), 0)[0] == draws
 
 
 def test_draws_beyond_64_bits_are_cut() -> None:

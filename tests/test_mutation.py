@@ -35,6 +35,7 @@ def list_changes(source: str) -> list[str]:
         ("x = np.minimum(a, b)", ["x = np.maximum(a, b)"]),
         ("x = f(a, b)", ["x = f(b, a)"]),
         ("x = f(*a)", []),
+        ("x = zip(a, b, c, strict=True)", []),
         ("x = a[b:]", ["x = a[b + 1:]", "x = a[b:-1]"]),
         ("x = a if b else c", ["x = (c if b else a)"]),
         ("x += 1", ["pass", "x -= 1", "x += 2"]),

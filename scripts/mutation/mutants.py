@@ -133,7 +133,7 @@ def _is_for_people(node: ast.AST) -> bool:
             return True
         case ast.JoinedStr() | ast.Import() | ast.ImportFrom() | ast.AnnAssign(value=None):
             return True
-        case ast.Expr(value=ast.Constant()):
+        case ast.Expr(value=ast.Constant()) | ast.keyword(arg="strict"):  # a check of zip, never in question
             return True
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
