@@ -8,10 +8,18 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 from scripts.mutation.mutants import Mutant, find_mutants
-from scripts.mutation.page import Tally, write_page
+from scripts.mutation.page import Tally, find_interval, write_page
 from scripts.mutation.parts import ROOT, TALLYTREE
-from scripts.mutation.results import add_result, read_explanations, read_results, sample_mutants
+from scripts.mutation.results import (
+    Explanation,
+    add_result,
+    read_explanations,
+    read_missed,
+    read_results,
+    sample_mutants,
+)
 from scripts.mutation.runs import Result, choose_tests
 from scripts.mutation.survey import TestFacts
 
@@ -111,7 +119,18 @@ def test_a_changed_kernel_is_seen_by_the_tests_of_whoever_uses_it() -> None:
         TestFacts("test_toy.py", file, 1, {f"{file}.py": frozenset([1])}) for file in ("toy", "user", "other")
     ]
     facts.append(TestFacts("test_kernels.py", "direct", 2, {}, "from package.toy import f"))
-    assert [test.name for test in choose_tests(kernel, facts, graph, budget=9)] == ["toy", "user", "direct"]
+    assert [test.name for test in choose_tests(kernel, facts, graph, budget=9)] == ["direct", "toy", "user"]
+
+
+def test_a_kernel_that_is_not_compiled_is_seen_by_the_tests_that_run_its_lines() -> None:
+    kernel = make_mutant("@kernel\ndef f(a, b):\n    return a < b\n")
+    facts = [
+        TestFacts("test_toy.py", name, 1, {"toy.py": frozenset(lines)})
+        for name, lines in [("elsewhere", [9]), ("here", [3])]
+    ]
+    facts.append(TestFacts("test_toy.py", "named", 2, {}, "from package.toy import f"))
+    chosen = choose_tests(kernel, facts, {"toy": set()}, budget=9, plain=True)
+    assert [test.name for test in chosen] == ["here"]
 
 
 def test_results_are_kept_and_the_last_one_counts(tmp_path: Path) -> None:
@@ -126,11 +145,41 @@ def test_the_page_has_scores_without_those_that_are_the_same() -> None:
     mutants = find_mutants("x = 1 + 2 + 3\n", "toy.py")
     outcomes = ["killed", "timeout", "survived", "unreached", "killed"]
     done = [(m, Result(m.key, outcome, 1, 1.0)) for m, outcome in zip(mutants, outcomes, strict=True)]
-    page = write_page([Tally("toys", 5, done)], {mutants[2].key: "because"}, seed=1)
-    assert "| toys | 5 | 5 | 3 | 1 | 1 | 75.0 % |" in page
+    explanations = {
+        mutants[2].key: Explanation("because", True),
+        mutants[3].key: Explanation("why not", False),
+    }
+    page = write_page([Tally("toys", 5, done)], explanations, seed=1)
+    assert "| toys | 5 | 5 | 3 | 1 | 1 | 75.0 % | all were run |" in page
     survivors, same = page.split("## Survivors")[1].split("## The same")
     assert mutants[3].key in survivors and mutants[2].key not in survivors
+    assert f"{mutants[3].after}`: why not" in survivors
     assert f"{mutants[2].after}`: because" in same
+
+
+def test_a_score_at_first_sight_forgets_what_was_learnt(tmp_path: Path) -> None:
+    mutants = find_mutants("x = 1 + 2 + 3 + 4 + 5 + 6\n", "toy.py")[:10]
+    path = tmp_path / "results.jsonl"
+    for number, mutant in enumerate(mutants):
+        add_result(path, Result(mutant.key, "survived" if number < 2 else "killed", 1, 1.0))
+    add_result(path, Result(mutants[0].key, "killed", 1, 1.0))  # there is a test for it now
+    missed, results = read_missed(path), read_results(path)
+    assert missed == {mutants[0].key, mutants[1].key}
+    tally = Tally("toys", 99, [(mutant, results[mutant.key]) for mutant in mutants], missed)
+    assert "| toys | 99 | 10 | 9 | 0 | 1 | 90.0 % | 80.0 % (49 to 94 %) |" in write_page([tally], {}, seed=1)
+    assert "| toys | 99 | 0 | 0 | 0 | 0 | - | - |" in write_page([Tally("toys", 99, [])], {}, seed=1)
+
+
+@pytest.mark.parametrize(("killed", "count"), [(0, 5), (5, 5), (8, 10), (97, 100)])
+def test_intervals_are_wilsons(killed: int, count: int) -> None:
+    expected = binomtest(killed, count).proportion_ci(method="wilson")
+    assert find_interval(killed, count) == pytest.approx((expected.low, expected.high), abs=1e-6)
+
+
+def test_what_noticed_others_of_the_file_is_run_first() -> None:
+    facts = [TestFacts("test_toy.py", name, 1, {"toy.py": frozenset([2])}) for name in "abc"]
+    chosen = choose_tests(make_mutant(), facts, {"toy": set()}, 9, {"b": 1, "c": 3})
+    assert [test.name for test in chosen] == ["c", "b", "a"]
 
 
 def test_every_explanation_is_of_a_mutant_that_there_is() -> None:
@@ -175,7 +224,8 @@ from scripts.mutation.parts import Part, Project
 root = Path.cwd()
 project = Project(root, root / "src" / "toy", (Part("toys", ("*.py",), ("clamps",)),), grace=2)
 options = argparse.Namespace(
-    work=root / "work", sample=None, seed=1, part=None, only="", again=False, budget=9.0, page=False
+    work=root / "work", sample=None, seed=1, part=None, only="", budget=9.0, again=False, page=False,
+    quick=False,
 )
 for tally in run_project(project, options):
     for mutant, result in tally.done:

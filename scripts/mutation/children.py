@@ -15,6 +15,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 
+import numba
 import pytest
 from hypothesis import Phase, settings
 
@@ -36,6 +37,9 @@ LIBRARIES = (
 """Loaded before forking; not the package, nor anything that starts threads."""
 
 MEMORY = 6 * 2**30
+
+SETTINGS = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps those of a test."""
 
 
 def load_libraries() -> None:
@@ -95,21 +99,41 @@ def _redirect(output: Path) -> None:
     os.dup2(target, 2)
 
 
-def run_tests(project: Project, arguments: Sequence[str], plugins: Sequence[object], kernels: Path) -> int:
-    """Pytest with plugins, the compiled kernels kept in the folder ``kernels``."""
+def run_tests(
+    project: Project,
+    arguments: Sequence[str],
+    plugins: Sequence[object],
+    kernels: Path,
+    *,
+    plain: bool = False,
+) -> int:
+    """Pytest with plugins, compiled kernels kept in ``kernels``; none is compiled if ``plain``."""
     os.chdir(project.root)
     sys.path[:0] = [str(project.package.parent), str(project.root)]
     for name in [name for name in sys.modules if name.partition(".")[0] in (project.package.name, "tests")]:
         del sys.modules[name]  # the parent may have loaded the code as it is
+    numba.config.DISABLE_JIT = plain
     if project.kernels is not None:
         importlib.import_module(project.kernels).CACHE = kernels  # type: ignore[attr-defined]
-    options = ["-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    options = [
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:faulthandler",
+        f"--basetemp={kernels.parent / 'tmp'}",
+    ]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # Hypothesis is loaded already
+    if plain:
+        options += ["-W", "ignore::RuntimeWarning"]  # compiled code has none
     return int(pytest.main([*options, *arguments], plugins=[SmallExamples(), *plugins]))
 
 
 class SmallExamples:
     """The same few examples of Hypothesis in every run, and no search for the smallest that fails."""
+
+    most = 100
+    """Also where a test asks for more."""
 
     def pytest_configure(self) -> None:
         """After the tests' own settings."""
@@ -122,6 +146,14 @@ class SmallExamples:
             phases=[Phase.explicit, Phase.generate],
         )
         settings.load_profile("mutation")
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Tests with settings of their own."""
+        for item in items:
+            function = getattr(item, "obj", None)
+            own = getattr(function, SETTINGS, None)
+            if own is not None and own.max_examples > self.most:
+                setattr(function, SETTINGS, settings(own, max_examples=self.most))
 
 
 class ChangedModule(MetaPathFinder):

@@ -30,6 +30,8 @@ LOADING = 10
 COMPILING = 120
 """Processor seconds more where kernels are compiled anew."""
 
+NONE: Mapping[str, int] = {}
+
 
 @dataclass(frozen=True)
 class Result:
@@ -37,27 +39,49 @@ class Result:
 
     key: str
     outcome: str
-    """killed, timeout (which counts as killed), survived, or unreached by any test."""
+    """killed, timeout (which counts as killed), survived, unreached by any test, or undecided: it survived
+    without being compiled."""
     tests: int
     seconds: float
     killer: str = ""
 
+    @property
+    def alive(self) -> bool:
+        """No test noticed."""
+        return self.outcome in ("survived", "unreached", "undecided")
 
-def choose_tests(mutant: Mutant, facts: Sequence[TestFacts], graph: Graph, budget: float) -> list[TestFacts]:
+
+def choose_tests(
+    mutant: Mutant,
+    facts: Sequence[TestFacts],
+    graph: Graph,
+    budget: float,
+    killers: Mapping[str, int] = NONE,
+    *,
+    plain: bool = False,
+) -> list[TestFacts]:
     """The tests that reach the mutant, the quickest first, of so many seconds together at most.
 
-    Nobody sees the lines of compiled code run: for a kernel, these are the tests that run anything of its
-    file or of a file that uses it, and all tests in a file that names its module.
+    Before them come those that noticed other mutants of the file (``killers``: how many, by their names).
+    Nobody sees the lines of compiled code run: for a kernel, these are all tests in a file that names its
+    module, which have the least to compile, and then those that run anything of its file or of a file that
+    uses it; if ``plain``, it is not compiled.
     """
     first, last = mutant.lines
     near = {mutant.file}
-    if mutant.compiled:
+    compiled = mutant.compiled and not plain
+    if compiled:
         near |= {_file(module) for module in find_users(graph, _module(mutant.file))}
+    name = f".{_module(mutant.file)} "
+
+    def rank(test: TestFacts) -> tuple[int, bool, float, str]:
+        return -killers.get(test.name, 0), compiled and name not in test.text, test.seconds, test.name
+
     chosen: list[TestFacts] = []
     spent = 0.0
-    for test in sorted(facts, key=lambda test: (test.seconds, test.name)):
-        if mutant.on_import or mutant.compiled:
-            reaches = not near.isdisjoint(test.lines) or f".{_module(mutant.file)} " in test.text
+    for test in sorted(facts, key=rank):
+        if mutant.on_import or compiled:
+            reaches = not near.isdisjoint(test.lines) or name in test.text
         else:
             reaches = any(first <= line <= last for line in test.lines.get(mutant.file, ()))
         if reaches and (not chosen or spent + test.seconds <= budget):
@@ -72,17 +96,24 @@ def find_users(graph: Graph, module: str) -> set[str]:
 
 
 def run_mutant(
-    project: Project, mutant: Mutant, tests: Sequence[TestFacts], graph: Graph, folder: Path
+    project: Project,
+    mutant: Mutant,
+    tests: Sequence[TestFacts],
+    graph: Graph,
+    folder: Path,
+    *,
+    plain: bool = False,
 ) -> Result:
     """Put the mutant in place in a process of its own, and run the tests until one fails."""
     if not tests:
         return Result(mutant.key, "unreached", 0, 0.0)
     start = time.monotonic()
     clean = folder / "kernels"
-    kernels = folder / f"kernels-{mutant.key}" if mutant.compiled else clean
-    if mutant.compiled:
+    compiled = mutant.compiled and not plain
+    kernels = folder / f"kernels-{mutant.key}" if compiled else clean
+    if compiled:
         _copy_kernels(clean, kernels, {_module(mutant.file), *find_users(graph, _module(mutant.file))})
-    grace = project.grace + COMPILING * mutant.compiled
+    grace = project.grace + COMPILING * compiled
     limits = {test.name: grace + SLOWER * test.seconds for test in tests}
     verdict = Verdict(limits, folder / f"killer-{mutant.key}")
 
@@ -92,7 +123,7 @@ def run_mutant(
         )
         sys.meta_path.insert(0, changed)
         files = dict.fromkeys(test.file for test in tests)
-        code = run_tests(project, ["-x", *files], [verdict, changed], kernels)
+        code = run_tests(project, ["-x", *files], [verdict, changed], kernels, plain=plain)
         return code if changed.is_in_place() else NOT_IN_PLACE
 
     try:
@@ -100,7 +131,7 @@ def run_mutant(
         killer = verdict.note.read_text(encoding="utf-8") if verdict.note.exists() else ""
     finally:
         verdict.note.unlink(missing_ok=True)
-        if mutant.compiled:
+        if compiled:
             shutil.rmtree(kernels, ignore_errors=True)
     if code == NOT_IN_PLACE:
         raise RuntimeError(f"{mutant.file} was tested without its change.")

@@ -1,1 +1,2 @@
 CACHE_DIR: str
+DISABLE_JIT: bool
