@@ -1,5 +1,6 @@
 """The chain mechanism: the paper's worked example, enumeration, and its real privacy loss."""
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import combinations_with_replacement
 from typing import Any
@@ -251,3 +252,32 @@ def test_a_level_that_is_kept_in_less_room_is_written_out_once(monkeypatch: pyte
     assert found.objective == expected.objective
     for a, b in zip(found.counts, expected.counts, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("noisy", "heights"),
+    [
+        ([90, 90, 0], 60),  # at 48, twice the paper's delta four times, the last could only rise to 48
+        ([100, 10, 10], 40),  # there the first could only fall to 52
+        ([49, -30, -30], 0),  # and here to 1
+        ([48, -30, -30], 0),  # to 0, where it stays for good
+    ],
+)
+def test_domains_are_widened_for_every_value_at_an_end(noisy: list[int], heights: int) -> None:
+    h = tt.Hierarchy.from_paths(["root"], [("r",)])
+    slow = tt.mechanism("cumulative-chain", solver="tables")
+    plan = slow.plan(h, sizes=(1, 4), epsilon=10)  # scale 1/10: the paper's delta is 3
+    solution = slow.postprocess(tt.Measurements(plan, [np.array([[*noisy, 200]])]), total=200)
+    assert solution.counts[0].tolist() == [[heights, 0, 0, 200 - heights]]
+    assert solution.objective == sum((t - heights) ** 2 for t in noisy)
+    assert solution.effort == {"domain_doublings": 4 if noisy[0] == 48 else 5}
+
+
+def test_tables_have_as_many_entries_as_the_machine_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    h = tt.Hierarchy.from_paths(["n", "s"], [("n", "a"), ("n", "b")])
+    noisy = [np.array([[2, 6]]), np.array([[1, 4], [2, 6]])]
+    entries = 2 * (2 * 3 + 1) + 4 * (2 * 6 + 1)  # the root's two sizes, and the leaves'
+    for most, refused in ((entries, False), (entries - 1, True)):
+        monkeypatch.setattr("tallytree.postprocess.chain_tables.MOST_ENTRIES", most)
+        with pytest.raises(MechanismError, match=f"more than {most:,} entries") if refused else nullcontext():
+            solve_chain_model(h, noisy, total=6, scales=[Fraction(1, 2), Fraction(1)], solver="tables")
