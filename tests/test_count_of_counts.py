@@ -119,6 +119,9 @@ def test_the_whole_mechanism_equals_its_plain_version(seed: int, norm: str) -> N
     for place, index in zip(*hierarchy.leaf_places, strict=True):
         expected = count_plainly(runs[place][index], width)
         assert run.counts[place][index].tolist() == expected
+    off = [np.cumsum(n, axis=1) - t for n, t in zip(run.counts, values, strict=True)]
+    distances = [np.abs(level) if norm == "l1" else level**2 for level in off]
+    assert run.solution.objective == sum(int(level.sum()) for level in distances)
 
 
 @given(

@@ -1,11 +1,13 @@
 """The relaxations by a QP solver: lower bounds, and what rounding does to them."""
 
 import sys
+from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.sparse import csc_matrix
 
 import tallytree as tt
 from tallytree.errors import MechanismError
@@ -47,6 +49,8 @@ def test_the_relaxed_sizes_model_is_ours_and_a_lower_bound(seed: int) -> None:
     rounded = tt.mechanism("direct-qp").postprocess(instance.noisy, total=instance.total)
     for found, real in zip(rounded.counts, relaxed, strict=True):
         assert np.abs(found - real).max() <= 0.5 + 1e-6
+    assert rounded.objective == naive.objective(instance, rounded.counts)
+    assert rounded.effort["iterations"] > 0
 
 
 def all_leaf_counts(cells: int, total: int) -> list[list[int]]:
@@ -76,6 +80,19 @@ def test_the_relaxed_cumulative_model_is_a_lower_bound_that_is_nearly_met(seed: 
     assert cost(instance, relaxed) <= min(candidates) + 1e-4
     assert all((np.diff(level, axis=1) >= -1e-6).all() and level.min() >= -1e-6 for level in relaxed)
     assert relaxed[0][0, -1] == pytest.approx(total, abs=1e-6)
+    mechanism = tt.mechanism("cumulative-qp")
+    plan = mechanism.plan(
+        small.hierarchy,
+        sizes=small.noisy.plan.sizes,
+        epsilon=small.noisy.plan.epsilon,
+        budget={level.name: level.epsilon for level in small.noisy.plan.levels},
+    )
+    rounded = mechanism.postprocess(tt.Measurements(plan, values), total=total)
+    cumulative = [np.cumsum(level, axis=1) for level in rounded.counts]
+    for found, real in zip(cumulative, relaxed, strict=True):
+        assert np.abs(found - real).max() <= 0.5 + 1e-6
+    assert all(level.min() >= 0 for level in rounded.counts)
+    assert rounded.objective == add_weighted_squares(cumulative, values, np.array(instance.weights))
 
 
 def test_rounding_breaks_the_sums_and_says_how_often() -> None:
@@ -99,3 +116,10 @@ def test_without_the_solver_the_error_says_how_to_install_it(
     counts = tt.GroupCounts(h, (1, 2), [[1, 2]])
     with pytest.raises(MechanismError, match=r"pip install 'tallytree\[solvers\]'"):
         tt.simulate(counts, epsilon=1, mechanism=name, seed=1)
+
+
+def test_a_model_that_has_no_solution_is_an_error() -> None:
+    noisy = [np.array([[1, 2]])]
+    equalities = csc_matrix(np.array([[1.0, 1.0], [1.0, 1.0]]))
+    with pytest.raises(MechanismError, match="PIQP did not solve the model: it stopped with PIQP_"):
+        solve_relaxed(noisy, [Fraction(1)], Conditions(equalities, np.array([1.0, 2.0])))

@@ -21,6 +21,9 @@ def test_every_level_is_the_optimum_within_the_counts_above_it(seed: int) -> Non
     for found, expected in zip(solution.counts, naive.sum_up(h, leaf), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert leaf.sum() == instance.total
+    assert solution.objective == sum(
+        int(((n - t) ** 2).sum()) for n, t in zip(solution.counts, noisy, strict=True)
+    )
 
     def assert_nearest(found: Ints, wanted: Ints, total: int) -> None:
         best = naive.fill(wanted, total)

@@ -13,7 +13,7 @@ from tallytree.kernels import RowPool
 from tallytree.limits import MAX_WEIGHT_SUM
 from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
 from tallytree.postprocess.layout import Cells, TreeLayout
-from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
+from tallytree.postprocess.objective import add_weighted_squares, sum_squares, weigh_levels
 from tallytree.postprocess.tree_relaxation import relax
 from tests import naive
 from tests.instances import Instance, random_instance
@@ -107,3 +107,23 @@ def test_weights_are_positive_and_small_enough_whatever_the_scales(scales: list[
 def test_the_objective_does_not_overflow() -> None:
     huge = np.array([[2**38, -(2**38)]])
     assert add_weighted_squares([huge], [np.zeros_like(huge)], np.array([3])) == 3 * 2 * 2**76
+
+
+@pytest.mark.parametrize("signs", [[1], [-1], [1, 1], [-1, -1], [1, -1], [-1, 1, 1, 1], [-1, -1, -1, -1]])
+def test_squares_are_added_up_beyond_64_bits(signs: list[int]) -> None:
+    """Two times 2^62 is the least that does not fit."""
+    for value in (2**31, 2**31 - 1):
+        assert sum_squares(value * np.array([signs])) == len(signs) * value**2
+    assert sum_squares(np.empty((0, 3), dtype=np.int64)) == 0
+
+
+def test_weights_that_are_rounded_keep_within_their_sum() -> None:
+    """Thirds of the room, of which each rounds up or down."""
+    for most in range(6, 40):
+        for scales in ([1, 1, 1], [1, 2, 3], [10**6, 1, 1], [1, 10**6, 10**6]):
+            weights = weigh_levels([Fraction(scale) for scale in scales], most=most).tolist()
+            assert min(weights) >= 1
+            assert sum(weights) <= most
+    # As near to the ratios as there is room: three less than it, and each rounded.
+    assert weigh_levels([Fraction(1), Fraction(2), Fraction(1)], most=8).tolist() == [2, 1, 2]
+    assert weigh_levels([Fraction(1), Fraction(2), Fraction(1)], most=9).tolist() == [4, 1, 4]

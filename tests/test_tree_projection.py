@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree.errors import CheckError
 from tallytree.postprocess.certificate import certify
-from tallytree.postprocess.layout import TreeLayout
+from tallytree.postprocess.layout import Cells, Tree, TreeLayout
 from tallytree.postprocess.objective import weigh_levels
 from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.tree_projection import project_onto_tree
 from tallytree.postprocess.tree_rounding import fill
 from tests import naive
 from tests.instances import Instance, random_hierarchy, random_instance
@@ -111,12 +113,28 @@ def test_filling_a_family_is_optimal(noisy: list[int], total: int, guess: float,
     assert ((counts - values) ** 2).sum() == ((slow - values) ** 2).sum()
 
 
-def test_units_that_cannot_be_split_go_to_different_leaves() -> None:
-    h = tt.Hierarchy.from_paths(["a", "b"], [("r", name) for name in "xyz"])
-    plan = tt.mechanism("direct-dp").plan(h, sizes=(1, 6), epsilon=1)
+@pytest.mark.parametrize("name", ["direct-dp", "topdown"])
+@pytest.mark.parametrize("processors", [1, 4])
+def test_units_that_cannot_be_split_go_to_different_leaves(
+    name: str, processors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tallytree.postprocess.kernels.count_processors", lambda: processors)
+    h = tt.Hierarchy.from_paths(["a", "b"], [("r", child) for child in "xyz"])
+    plan = tt.mechanism(name).plan(h, sizes=(1, 6), epsilon=1)
     noisy = tt.Measurements(plan, [np.full((1, 6), 1), np.zeros((3, 6), dtype=np.int64)])
-    counts = tt.mechanism("direct-dp").postprocess(noisy, total=6).counts
+    counts = tt.mechanism(name).postprocess(noisy, total=6).counts
     assert (counts[1].sum(axis=1) == 2).all()
+    assert counts[1].argmax(axis=0).tolist() == [0, 1, 2, 0, 1, 2]  # in turn
+
+
+def test_exchanges_are_few_from_a_rounded_relaxation() -> None:
+    """Whatever makes the start worse costs time only, and would go unnoticed otherwise."""
+    exchanges = cells = 0
+    for seed in range(300):
+        instance = random_instance(seed, largest=1000)
+        exchanges += solve(instance).effort["exchanges"]
+        cells += sum(values.size for values in instance.noisy.values)
+    assert exchanges < 0.015 * cells
 
 
 @pytest.mark.parametrize("levels", range(1, 7))
@@ -138,3 +156,15 @@ def test_read_only_and_strided_values_are_fine() -> None:
         instance.hierarchy, tt.Measurements(instance.noisy.plan, strided), instance.total, instance.centre
     )
     assert solve(again).objective == solve(instance).objective
+
+
+def test_a_result_that_is_not_optimal_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    def solve_another(tree: Tree, noisy: Cells, weights: Ints, total: int) -> tuple[Cells, int]:
+        return project_onto_tree(
+            tree, Cells(noisy.inner[:, ::-1] + 9, noisy.leaf[:, ::-1] * 2), weights, total
+        )
+
+    instance = random_instance(3)
+    monkeypatch.setattr("tallytree.postprocess.tree_model.project_onto_tree", solve_another)
+    with pytest.raises(CheckError, match="not optimal by its own certificate"):
+        solve(instance)
