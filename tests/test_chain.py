@@ -281,3 +281,10 @@ def test_tables_have_as_many_entries_as_the_machine_has_room_for(monkeypatch: py
         monkeypatch.setattr("tallytree.postprocess.chain_tables.MOST_ENTRIES", most)
         with pytest.raises(MechanismError, match=f"more than {most:,} entries") if refused else nullcontext():
             solve_chain_model(h, noisy, total=6, scales=[Fraction(1, 2), Fraction(1)], solver="tables")
+
+
+def test_every_node_has_its_own_domain_and_weight() -> None:
+    first, last = build_tables([30, 30], [1, 0], [2, 7], [3, 5])
+    assert (first.low, first.high, last.low, last.high) == (27, 33, 25, 35)
+    assert first.costs.tolist() == [2 * (v - 30) ** 2 for v in range(27, 34)]
+    assert last.costs[2:9].tolist() == [9 * (v - 30) ** 2 for v in range(27, 34)]

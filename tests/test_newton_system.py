@@ -12,7 +12,7 @@ from tallytree.postprocess.layout import Tree, TreeLayout
 from tallytree.postprocess.leaf_fits import Fits, fit_part
 from tallytree.postprocess.leaf_parts import Leaves, Part, cut_nodes, find_steps
 from tallytree.postprocess.leaf_responses import Responses
-from tallytree.postprocess.newton_system import System, solve_system
+from tallytree.postprocess.newton_system import System, _eliminate, _precondition, solve_system
 from tallytree.postprocess.wavelets import list_wavelets, transform, transform_back
 from tests.instances import random_hierarchy
 
@@ -111,15 +111,39 @@ def test_a_newton_step_solves_the_system_written_out(
         assert steps <= 2
 
 
+@given(seed=st.integers(0, 10**6), levels=st.integers(2, 5), spans=st.integers(1, 6))
+def test_wavelets_by_themselves_are_solved_exactly(seed: int, levels: int, spans: int) -> None:
+    """As if nothing but the diagonal of the responses were there."""
+    rng = np.random.default_rng(seed)
+    tree = TreeLayout.of(random_hierarchy(rng, levels)).tree
+    nodes = len(tree.level)
+    none = np.zeros(nodes, dtype=np.bool_)
+    system = System(tree, rng.random(nodes) + 0.5, none, none)
+    responses, right = rng.random((nodes, spans)), rng.normal(size=(nodes, spans))
+    below, inverse, found = responses.copy(), np.empty((nodes, spans)), right.copy()
+    for some, stop in ((0, spans // 2), (spans // 2, spans)):  # as processors share them
+        _eliminate(system, below, inverse, some, stop)
+        _precondition(system, below, inverse, found, np.empty((nodes, spans)), some, stop)
+    for j in range(spans):
+        expected = solve_written_out(system, responses[:, j].reshape(nodes, 1, 1), right[:, [j]])
+        assert expected is not None
+        np.testing.assert_allclose(found[:, [j]], expected, atol=1e-9)
+
+
 @pytest.mark.parametrize("processors", [1, 3])
 def test_processors_share_the_nodes_of_a_wide_level(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tallytree.postprocess.kernels.count_processors", lambda: processors)
     rng = np.random.default_rng(8)
-    paths = [("r", f"s{i}", f"c{j}") for i in range(150) for j in range(int(rng.integers(1, 4)))]
-    tree = TreeLayout.of(tt.Hierarchy.from_paths(["r", "s", "c"], paths)).tree
+    paths = [
+        ("r", f"s{i}", f"c{i}.{i % 2}", f"t{j}") for i in range(70) for j in range(int(rng.integers(1, 4)))
+    ]
+    paths += [("r", f"s{i}", f"c{i}.2", "t0") for i in range(40)]
+    tree = TreeLayout.of(tt.Hierarchy.from_paths(["r", "s", "c", "t"], paths)).tree
+    nodes = len(tree.level)
+    assert nodes == 1 + 70 + 110
     leaves, fits = random_fits(rng, tree, 4)
-    system = System(tree, rng.random(151) + 0.5, np.arange(151) == 0, np.zeros(151, dtype=np.bool_))
-    right = rng.normal(size=(151, 4))
+    system = System(tree, rng.random(nodes) + 0.5, np.arange(nodes) == 0, np.zeros(nodes, dtype=np.bool_))
+    right = rng.normal(size=(nodes, 4))
     expected = solve_written_out(system, write_responses(leaves, fits), right)
     assert expected is not None
     found, steps = solve_system(system, Responses.of(leaves, fits), right, 1e-10, 1000)
