@@ -132,7 +132,7 @@ def test_wavelets_by_themselves_are_solved_exactly(seed: int, levels: int, spans
 
 @pytest.mark.parametrize("processors", [1, 3])
 def test_processors_share_the_nodes_of_a_wide_level(processors: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallytree.postprocess.kernels.count_processors", lambda: processors)
+    monkeypatch.setattr("tallytree.kernels.count_processors", lambda: processors)
     rng = np.random.default_rng(8)
     paths = [
         ("r", f"s{i}", f"c{i}.{i % 2}", f"t{j}") for i in range(70) for j in range(int(rng.integers(1, 4)))

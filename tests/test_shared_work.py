@@ -7,17 +7,16 @@ from threading import get_ident
 import numpy as np
 import pytest
 
-from tallytree.postprocess.kernels import RowPool
+from tallytree.kernels import RowPool, share_work
 from tallytree.postprocess.layout import Tree
-from tallytree.postprocess.leaf_parts import cut_nodes, share_work
+from tallytree.postprocess.leaf_parts import cut_nodes
 
 
 @pytest.fixture(params=[1, 2, 5])
 def processors(request: pytest.FixtureRequest) -> Iterator[int]:
     """So many of them, whatever the machine has."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("kernels", "leaf_parts"):
-            patch.setattr(f"tallytree.postprocess.{module}.count_processors", lambda: request.param)
+        patch.setattr("tallytree.kernels.count_processors", lambda: request.param)
         yield request.param
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
+import tallytree as tt
 from tallytree.kernels import RowPool
 from tallytree.limits import MAX_WEIGHT_SUM
 from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
@@ -127,3 +128,22 @@ def test_weights_that_are_rounded_keep_within_their_sum() -> None:
     # As near to the ratios as there is room: three less than it, and each rounded.
     assert weigh_levels([Fraction(1), Fraction(2), Fraction(1)], most=8).tolist() == [2, 1, 2]
     assert weigh_levels([Fraction(1), Fraction(2), Fraction(1)], most=9).tolist() == [4, 1, 4]
+
+
+def test_every_exchange_is_counted_once() -> None:
+    """Seven groups in the wrong leaf, and seven of the wrong size."""
+    weights = np.array([1, 1])
+    pair = TreeLayout.of(tt.Hierarchy.from_paths(["a", "b"], [("r", "x"), ("r", "y")])).tree
+    costs = np.zeros((1, 4, 1), dtype=np.int64)
+    counts = np.array([10, 0])
+    sub = Subtree(pair, weights, np.array([10]), np.array([3, 7]), np.array([10]), counts, costs[0])
+    assert balance_tree(sub) == 7
+    assert counts.tolist() == [3, 7]
+    alone = TreeLayout.of(tt.Hierarchy.from_paths(["a"], [("r",)])).tree
+    noisy, found = np.array([[3], [7]]), Cells(np.array([[10], [0]]), np.array([[10], [0]]))
+    costs = np.zeros((2, 4, 1), dtype=np.int64)
+    for s in range(2):
+        part = (noisy[s], noisy[s], found.inner[s], found.leaf[s])
+        assert balance_tree(Subtree(alone, weights, *part, costs[s])) == 0
+    assert balance_sizes(alone, Cells(noisy, noisy), weights, found, costs) == 7
+    assert found.leaf.ravel().tolist() == [3, 7]

@@ -118,7 +118,7 @@ def test_filling_a_family_is_optimal(noisy: list[int], total: int, guess: float,
 def test_units_that_cannot_be_split_go_to_different_leaves(
     name: str, processors: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tallytree.postprocess.kernels.count_processors", lambda: processors)
+    monkeypatch.setattr("tallytree.kernels.count_processors", lambda: processors)
     h = tt.Hierarchy.from_paths(["a", "b"], [("r", child) for child in "xyz"])
     plan = tt.mechanism(name).plan(h, sizes=(1, 6), epsilon=1)
     noisy = tt.Measurements(plan, [np.full((1, 6), 1), np.zeros((3, 6), dtype=np.int64)])

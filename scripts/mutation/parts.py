@@ -118,4 +118,4 @@ PARTS = (
 )
 
 ROOT = Path(__file__).parents[2]
-TALLYTREE = Project(ROOT, ROOT / "src" / "tallytree", PARTS, "tallytree.postprocess.kernels")
+TALLYTREE = Project(ROOT, ROOT / "src" / "tallytree", PARTS, "tallytree.kernels")
