@@ -70,9 +70,7 @@ def replace_file(target: Path) -> Iterator[Path]:
     stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
     try:
         yield stage
-        _flush(stage)
         stage.replace(target)
-        _flush(target.parent)
     except OSError as error:
         raise FolderError(f"{show(target, most=150)} cannot be written: {describe(error)}.") from None
     finally:
