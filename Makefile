@@ -64,7 +64,8 @@ people: .venv/installed-dev
 scale: .venv/installed-dev
 	$(BIN)/python -m benchmarks.scale $(if $(SCRATCH),--scratch "$(SCRATCH)") $(if $(DATA),--data "$(DATA)")
 
-## Measure how fast a report of a whole nation is written and opened; writes benchmarks/REPORT.md.
+## Measure how fast intervals of a whole nation are made, and its report is written and opened; writes
+## benchmarks/REPORT.md.
 report-bench: .venv/installed-dev system
 	$(BIN)/python -m benchmarks.reports
 

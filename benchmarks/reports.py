@@ -81,23 +81,31 @@ def write_page(release: tt.Release, turns: int, browser: Browser, replicates: in
     with tempfile.TemporaryDirectory() as folder:
         making, complete = time_call(lambda: tt.add_intervals(release, replicates=replicates))
         complete.save(Path(folder) / "release")
-        loading, loaded = time_call(lambda: tt.load(Path(folder) / "release"))
         file = Path(folder) / "report.html"
-        writing = best([time_call(lambda: write_report(loaded, file))[0] for _ in range(turns)])
+        # Read anew each time, as the command does.
+        writing = best(
+            [
+                time_call(lambda: write_report(tt.load(Path(folder) / "release"), file))[0]
+                for _ in range(turns)
+            ]
+        )
         size = file.stat().st_size
         opening = measure_opening(file, turns, browser)
     low, high = release.sizes
     seconds = median(opening.report)
     rows = [
         ["make the intervals", write_seconds(making.seconds), f"{MOST_FOR_INTERVALS:.0f}"],
-        ["read the folder", write_seconds(loading.seconds), ""],
-        ["write the report, checks included", write_seconds(writing.seconds), f"{MOST_TO_WRITE:.0f}"],
+        [
+            "read the release, check it, write the report",
+            write_seconds(writing.seconds),
+            f"{MOST_TO_WRITE:.0f}",
+        ],
         ["open it until it is usable", write_seconds(seconds), f"{MOST_TO_OPEN:.0f}"],
         ["open an empty page of that size", write_seconds(median(opening.empty)), ""],
     ]
     verdicts = [
         ("intervals in minutes", making.seconds < MOST_FOR_INTERVALS),
-        ("written in time", loading.seconds + writing.seconds < MOST_TO_WRITE),
+        ("written in time", writing.seconds < MOST_TO_WRITE),
         ("usable in time", seconds < MOST_TO_OPEN),
         ("below 10 MB", size < MOST_BYTES),
     ]
