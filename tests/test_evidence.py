@@ -265,3 +265,14 @@ def test_measurements_that_were_changed_are_found(folder: Path) -> None:
         assert forge(folder, lambda manifest: None) == ["solution"]
     finally:
         path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("has_frame", [None, False, True])
+def test_bounds_of_counts_are_never_said_to_be_enforced(has_frame: bool | None) -> None:
+    """Whoever gives counts may know of a frame; a person's records were not there to look at."""
+    hierarchy = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    counts = tt.GroupCounts(hierarchy, (1, 3), [[2, 0, 1], [1, 1, 1]], has_frame=has_frame)
+    release = tt.release(counts, epsilon="1")
+    assert release.manifest["privacy"]["bounds"] == "taken on trust"
+    assert release.manifest["data"]["frame"] == has_frame
+    assert release.verify().passed

@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.count_files import read_origin
-from tallytree.counts import BOUNDS_NOT_CHECKED, GroupCounts, whole_numbers
+from tallytree.counts import GroupCounts, whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import store_cells
 from tallytree.path_trees import PathTree
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, say_taken_on_trust
 from tallytree.region_tables import (
     check_purposes,
     check_region_columns,
@@ -60,7 +60,7 @@ def read_counts(
     if origin is not None:
         sizes, bounds = origin.check(sizes, bounds)
     bounds = bounds or Bounds()
-    assumptions = [BOUNDS_NOT_CHECKED.format(m=bounds.max_records, z=bounds.max_quantity)]
+    assumptions = [say_taken_on_trust(bounds)]
     if sizes is None:
         sizes = _find_sizes(row_size, size)
         assumptions.append(SIZES_FROM_DATA)

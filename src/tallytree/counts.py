@@ -14,17 +14,12 @@ from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import LevelArrays, Stored, add_children, is_large
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
-from tallytree.privacy.neighbours import Bounds, check_bounds
+from tallytree.privacy.neighbours import Bounds, check_bounds, say_taken_on_trust
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table
 
 Ints = npt.NDArray[np.int64]
-
-BOUNDS_NOT_CHECKED = (
-    "Counts were given, not records of people: that a person adds at most {m} record(s) of quantity at "
-    "most {z} was taken on trust."
-)
 
 
 class GroupCounts:
@@ -60,7 +55,7 @@ class GroupCounts:
         self._leaf = _check_leaf(leaf, (hierarchy.leaf_count, count_sizes(self._sizes)))
         self._total = int((self._leaf.values if isinstance(self._leaf, SparseRows) else self._leaf).sum())
         if assumptions is None:
-            assumptions = [BOUNDS_NOT_CHECKED.format(m=self._bounds.max_records, z=self._bounds.max_quantity)]
+            assumptions = [say_taken_on_trust(self._bounds)]
         self._assumptions = tuple(assumptions)
         self._has_frame = has_frame
 

@@ -17,7 +17,7 @@ from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.limits import MAX_GROUPS, MAX_SCALE
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, say_taken_on_trust
 from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.privacy.queries import find_query
 from tallytree.privacy.units import UnitName
@@ -98,6 +98,7 @@ def state_privacy(
     receipt: Receipt | None,
 ) -> dict[str, Any]:
     """What is promised to whom, all of it but ``noise`` and ``assumptions`` worked out from the plan."""
+    on_trust = has_frame is None or say_taken_on_trust(plan.bounds) in assumptions
     return {
         "statement": describe_protection(plan, has_frame=has_frame),
         "epsilon": str(plan.epsilon),
@@ -105,7 +106,7 @@ def state_privacy(
         "neighbours": "datasets that differ by one person",
         "max_records": plan.bounds.max_records,
         "max_quantity": plan.bounds.max_quantity,
-        "bounds": "taken on trust" if has_frame is None else "enforced on the records of people",
+        "bounds": "taken on trust" if on_trust else "enforced on the records of people",
         "levels": [
             {
                 "name": level.name,

@@ -54,6 +54,14 @@ def check_bounds(bounds: Bounds | None) -> Bounds:
     return bounds
 
 
+def say_taken_on_trust(bounds: Bounds) -> str:
+    """What is assumed where counts were given, and no records on which the bounds can be enforced."""
+    return (
+        f"Counts were given, not records of people: that a person adds at most {bounds.max_records} "
+        f"record(s) of quantity at most {bounds.max_quantity} was taken on trust."
+    )
+
+
 def enumerate_additions(counts: GroupCounts) -> Iterator[GroupCounts]:
     """Every dataset that has one person more than ``counts``, as group counts.
 
