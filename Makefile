@@ -109,12 +109,11 @@ package: .venv/installed-dev
 clean:
 	rm -rf .venv dist site tallytree-demo tallytree-reproduction tallytree-coverage
 
-.venv/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11"; exit 2; }
-	$(PYTHON) -m venv .venv
+.venv/bin/pip:
+	@scripts/make-environment $(PYTHON)
 
-.venv/installed: .venv/bin/python pyproject.toml constraints.txt
+# Upgrading pip is no reason to install all anew.
+.venv/installed: pyproject.toml constraints.txt | .venv/bin/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
