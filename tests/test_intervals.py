@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -471,6 +472,32 @@ def test_intervals_can_be_added_to_a_folder(counts: tt.GroupCounts, tmp_path: Pa
         tt.add_intervals(other, replicates=10).write_intervals(tmp_path / "r")
     with pytest.raises(FolderError, match="another release"):
         made.write_intervals(tmp_path / "r")  # which has none
+
+
+def test_intervals_are_on_the_disk_before_a_manifest_names_them(
+    release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else, when the power fails, files may be missing that it names, and nobody can read the release."""
+    release.save(tmp_path / "r")
+    named, flushed, sync, replace = list[set[str]](), set[str](), os.fsync, Path.replace
+
+    def note_flush(handle: int) -> None:
+        flushed.add(Path(f"/proc/self/fd/{handle}").resolve().name)
+        sync(handle)
+
+    def note_replace(stage: Path, target: Path) -> Path:
+        if target.name == "manifest.json":
+            assert stage.name in flushed
+            named.append(set(json.loads(stage.read_bytes())["files"]) & {INTERVALS, SUMMARIES})
+            assert named[-1] <= flushed
+        else:
+            flushed.discard(target.name)
+        return replace(stage, target)
+
+    monkeypatch.setattr(os, "fsync", note_flush)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    tt.add_intervals(release, replicates=10, seed=1).write_intervals(tmp_path / "r")
+    assert named == [set(), {INTERVALS, SUMMARIES}]
 
 
 @pytest.mark.parametrize("name", [INTERVALS, SUMMARIES, "manifest.json"])

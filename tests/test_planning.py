@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.charts import Line, draw_lines
 from tallytree.cli.main import app
-from tallytree.errors import InputError, MechanismError, SpecError
+from tallytree.errors import FolderError, InputError, MechanismError, SpecError
 from tallytree.planning.advice import AROUND, Advice, advise
 from tallytree.planning.files import write_spec
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
@@ -303,7 +303,7 @@ def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp
         app,
         ["plan", str(tmp_path / "release"), "--epsilon", "1", "--mechanism", "direct-dp", "--out", str(out)],
     )
-    assert isinstance(run.exception, SpecError)
+    assert isinstance(run.exception, FolderError)
     assert "cannot be written" in str(run.exception)
 
 

@@ -51,9 +51,9 @@ def new_private_file(target: Path) -> Iterator[Path]:
     try:
         os.close(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield stage
-        _flush(stage)
+        flush(stage)
         stage.rename(target)
-        _flush(target.parent)
+        flush(target.parent)
     except OSError as error:
         raise FolderError(f"{shown} cannot be written: {describe(error)}.") from None
     finally:
@@ -65,12 +65,16 @@ def new_private_file(target: Path) -> Iterator[Path]:
 def replace_file(target: Path) -> Iterator[Path]:
     """A file to write, which takes the place of ``target``, or of an earlier one there, when all went well.
 
-    Whoever looks finds the old content or the new one, never a part.
+    Whoever looks finds the old content or the new one, never a part. A pipe or a device, as in
+    ``--out /dev/stdout``, is written to.
     """
     stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
     try:
-        yield stage
-        stage.replace(target)
+        if target.exists() and not target.is_file():
+            yield target
+        else:
+            yield stage
+            stage.replace(target)
     except OSError as error:
         raise FolderError(f"{show(target, most=150)} cannot be written: {describe(error)}.") from None
     finally:
@@ -82,6 +86,14 @@ def write_whole(target: Path, content: bytes) -> None:
     """The same with content that is there already."""
     with replace_file(target) as stage:
         stage.write_bytes(content)
+
+
+def write_lasting(target: Path, content: bytes) -> None:
+    """The same for what must not be lost, whenever the power fails: it is on the disk at the end."""
+    with replace_file(target) as stage:
+        stage.write_bytes(content)
+        flush(stage)
+    flush(target.parent)
 
 
 def _exists(target: Path) -> bool:
@@ -97,8 +109,8 @@ def _exists(target: Path) -> bool:
 
 def _put_in_place(stage: Path, target: Path) -> None:
     for file in stage.iterdir():
-        _flush(file)
-    _flush(stage)
+        flush(file)
+    flush(stage)
     stage.chmod(0o755)
     if target.exists():
         # Two renames: in between, the old folder is beside the new one, and goes back if the second fails.
@@ -112,10 +124,10 @@ def _put_in_place(stage: Path, target: Path) -> None:
             shutil.rmtree(old, ignore_errors=True)
     else:
         stage.rename(target)
-    _flush(target.parent)
+    flush(target.parent)
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
     """Make sure that it is on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tallytree.errors import FolderError, MechanismError, describe, show
 from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
-from tallytree.folders import hash_file, new_folder, write_whole
+from tallytree.folders import flush, hash_file, new_folder, write_lasting
 from tallytree.frames import make_pandas, make_polars
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.files import (
@@ -190,8 +190,11 @@ class Release:
                 files = {name: manifest["files"].get(name) for name in (RELEASE, MEASUREMENTS)}
                 manifest = {name: value for name, value in manifest.items() if name != "intervals"}
                 manifest["files"] = files
-                write_whole(path / MANIFEST, seal(manifest).encode())
-            write_whole(path / MANIFEST, seal(self._state_intervals(manifest, path)).encode())
+                write_lasting(path / MANIFEST, seal(manifest).encode())
+            manifest = self._state_intervals(manifest, path)
+            for name in (INTERVALS, SUMMARIES):
+                flush(path / name)
+            write_lasting(path / MANIFEST, seal(manifest).encode())
         except OSError as error:
             raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
-from tallytree.errors import FolderError, InputError, describe, show
+from tallytree.errors import InputError, show
+from tallytree.folders import write_whole
 
 if TYPE_CHECKING:
     from tallytree.auditing.all_audits import AuditOfAll
@@ -86,12 +87,7 @@ def _audit_all(epsilon: str, runs: int | None, seed: int, out: Path | None, as_j
     with show_progress(quiet=as_json) as progress:
         found = audit_all(epsilon=epsilon, runs=runs, seed=seed, progress=progress)
     if out is not None:
-        try:
-            out.write_text(write_page(found), encoding="utf-8")
-        except OSError as error:
-            raise FolderError(
-                f"The file {show(out, most=150)} cannot be written: {describe(error)}."
-            ) from None
+        write_whole(out, write_page(found).encode())
     if as_json:
         print_json(found.to_dict())
     else:

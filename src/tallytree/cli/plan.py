@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
-from tallytree.errors import SpecError, describe, show
+from tallytree.errors import SpecError, show
+from tallytree.folders import write_whole
 from tallytree.privacy.budget import show_exact
 
 if TYPE_CHECKING:
@@ -180,12 +181,7 @@ def _write_files(
     }
     for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice).svg)):
         if path is not None:
-            try:
-                path.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise SpecError(
-                    f"The file {show(path, most=150)} cannot be written: {describe(error)}."
-                ) from None
+            write_whole(path, text.encode())
 
 
 def _print(advice: Advice) -> None:
