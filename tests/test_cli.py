@@ -13,6 +13,7 @@ import pytest
 
 from tallytree.cli import main as cli
 from tallytree.nation import generate_nation
+from tallytree.postprocess import joint_relaxation
 
 TABLE = "state,county,size,groups\nGA,a,1,20\nGA,b,2,30\nNY,c,1,40\nNY,c,3,5\nDC,,2,9\n"
 
@@ -42,6 +43,19 @@ def test_a_release_from_flags_is_verified_and_evaluated(run: Run, tmp_path: Path
     assert code == 0
     assert [row["level"] for row in json.loads(out)] == ["nation", "state", "county"]
     assert all(row["violations"] == 0 for row in json.loads(out))
+
+
+def test_a_search_that_was_given_up_is_told_of(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = "search for the best counts was ended before it was done"
+    _, out, _ = run("release", "counts.csv", *FLAGS, "--replicates", "0", "--out", "done")
+    assert told not in " ".join(out.split())
+    monkeypatch.setattr(joint_relaxation, "MOST_STEPS", 0)
+    code, out, _ = run("release", "counts.csv", *FLAGS, "--replicates", "0", "--out", "ended")
+    assert code == 0
+    gap = json.loads((tmp_path / "ended" / "manifest.json").read_text())["solution"]["accuracy"]["gap"]
+    assert f"{told}: their objective may be {gap:.1%} above" in " ".join(out.split())
 
 
 def test_a_spec_says_the_same_as_flags_and_flags_win(run: Run, tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
+WIDE_GAP = 1e-3
+"""A duality gap that people should know of; solvers aim at far less."""
+
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
@@ -123,6 +126,13 @@ def print_release(release: Release) -> None:
     )
     for note in release.manifest["privacy"]["assumed"]:
         print_text(f"Note: {note}")
+    accuracy = release.manifest["solution"]["accuracy"]
+    if accuracy is not None and accuracy["gap"] > WIDE_GAP:
+        print_text(
+            "Note: The search for the best counts was ended before it was done: their objective may be "
+            f"{accuracy['gap']:.1%} above the least one. They are private and add up all the same. Budgets "
+            "that differ less between the levels make it easier."
+        )
     print_checks(release.verify())
 
 
