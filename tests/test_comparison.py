@@ -412,6 +412,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "top": (["compare", "a", "b", "--top", "-1"], "--top"),
     "column": (["compare", "a", "t.csv", "--groups", "grups"], "did you mean 'groups'"),
     "not-a-table": (["compare", "a", "bad.parquet"], "cannot be read"),
+    "long-name": (["compare", "a", "x" * 300 + ".csv"], "cannot be read: File name too long"),
 }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.comparison.published import PublishedTable, read_published
-from tallytree.errors import CountsError
+from tallytree.errors import CountsError, describe, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.measurements import Measurements
 from tallytree.releases import Release, load
@@ -48,10 +48,15 @@ def open_sides(a: Release | Table, b: Release | Table, *, size: str, groups: str
 
 
 def _load(given: Release | Table) -> Release | Table:
-    if not isinstance(given, (str, os.PathLike)) or _is_table(Path(given)):
+    if not isinstance(given, (str, os.PathLike)):
         return given
-    if looks_like_address(given) and not Path(given).exists():
-        raise CountsError(NOT_A_FILE)
+    try:
+        if _is_table(Path(given)):
+            return given
+        if looks_like_address(given) and not Path(given).exists():
+            raise CountsError(NOT_A_FILE)
+    except OSError as error:  # a name that is too long, a folder that is not ours
+        raise CountsError(f"{show(Path(given), most=150)} cannot be read: {describe(error)}.") from None
     return load(given)
 
 
