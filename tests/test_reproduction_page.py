@@ -30,6 +30,8 @@ from tests.reproduction_support import SETTINGS, HereAndNow, make_datasets
 from tests.test_datasets_census import invent_table
 from tests.test_datasets_kuo import invent_taxis
 
+pytestmark = pytest.mark.xdist_group("study")  # which takes long, and is made once
+
 SLOW = ("direct-qip", "cumulative-qip", "direct-cp")
 
 
