@@ -368,6 +368,12 @@ MECHANISMS: list[Case] = [
     ("total-none", lambda b: DIRECT.postprocess(NOISY, total=None), MechanismError, "total must be"),
     ("total-huge", lambda b: DIRECT.postprocess(NOISY, total=2**39 + 1), MechanismError, "total must be"),
     ("answers-hierarchy", lambda b: PLAN.answers(count(hierarchy=OTHER)), CountsError, "other hierarchy"),
+    (
+        "answers-in-parts",
+        lambda b: list(PLAN.answer_in_parts(count(hierarchy=OTHER), 0)),
+        CountsError,
+        "other hierarchy",
+    ),
     ("answers-sizes", lambda b: PLAN.answers(count(sizes=(0, 1))), CountsError, r"sizes \(0, 1\)"),
     ("answers-none", lambda b: PLAN.answers(None), CountsError, "[Cc]ounts"),
 ]

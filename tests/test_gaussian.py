@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -81,6 +81,7 @@ def test_the_l1_sensitivity_would_not_do() -> None:
 
 
 @given(st.integers(1, 10**6), st.fractions(min_value=Fraction(1, 10**9), max_value=10**4))
+@example(2, Fraction(1))  # sigma is 1, without rounding
 def test_sigma_is_the_least_of_its_grid_that_keeps_rho(sensitivity: int, rho: Fraction) -> None:
     sigma = RHO.find_scale(Fraction(sensitivity), rho)
     assert RHO.find_loss(Fraction(sensitivity), sigma) <= rho
