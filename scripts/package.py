@@ -48,8 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def find_pythons() -> list[str]:
-    """The Pythons on the path, one of each version."""
-    return [found for minor in MINORS if (found := shutil.which(f"python3.{minor}"))] or [sys.executable]
+    """The Pythons on the path, one of each version; a name there may lead nowhere, as pyenv's do."""
+    named = filter(None, (shutil.which(f"python3.{minor}") for minor in MINORS))
+    return [python for python in named if _runs(python)] or [sys.executable]
+
+
+def _runs(python: str) -> bool:
+    return subprocess.run([python, "-V"], capture_output=True, check=False).returncode == 0
 
 
 def build() -> tuple[Path, Path]:
