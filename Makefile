@@ -44,7 +44,7 @@ planning: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
 
-## Compare the intervals of 200 simulated releases with the truth, some hours; writes benchmarks/COVERAGE.md.
+## Compare the intervals of simulated releases with the truth, two hours; writes benchmarks/COVERAGE.md.
 ## If interrupted, it goes on where it stopped.
 coverage: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make coverage DATA=FOLDER"; exit 2; }

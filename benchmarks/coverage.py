@@ -57,7 +57,7 @@ class Study:
     replicates: int
 
 
-STUDIES = (Study(20, 200, 20), Study(1000, 200, 15))
+STUDIES = (Study(20, 200, 20), Study(1000, 160, 15))
 
 
 @dataclass

@@ -197,6 +197,10 @@ def run(run: Run, place: Path) -> Run:
     return run
 
 
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""As people have it: what could not be written is still there when Python closes standard output."""
+
+
 def run_process(place: Path, *words: str, setup: str = "", **options: Any) -> Outcome:
     """Run a command line as a process of its own, after ``setup`` if there is any."""
     start = ["-c", f"{setup}; from tallytree.cli.main import main; main()"] if setup else ["-m", "tallytree"]
@@ -206,7 +210,7 @@ def run_process(place: Path, *words: str, setup: str = "", **options: Any) -> Ou
         stderr=subprocess.PIPE,
         text=True,
         check=False,
-        **{"stdout": subprocess.PIPE, **options},
+        **{"stdout": subprocess.PIPE, "env": BUFFERED, **options},
     )
     return Outcome(done.returncode, done.stdout or "", done.stderr)
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -120,8 +121,10 @@ def _run_and_report() -> NoReturn:
     except MemoryError as error:
         _fail("There is not enough memory for this.", WRONG, error)
     except BrokenPipeError:
-        _leave_quietly()
+        _drop_output()
+        sys.exit(BROKEN_PIPE)
     except OSError as error:
+        _drop_output()
         _fail(f"What was done cannot be shown: {describe(error)}.", WRONG)
     except Exception as error:
         if os.environ.get("TALLYTREE_DEBUG"):
@@ -147,10 +150,10 @@ def _run() -> int:
         raise
 
 
-def _leave_quietly() -> NoReturn:
-    """There is nobody left to tell: not now, and not when Python closes standard output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(BROKEN_PIPE)
+def _drop_output() -> None:
+    """What is left to be printed has nowhere to go: not now, and not when Python closes standard output."""
+    with suppress(OSError):  # if that is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Stop(SystemExit):
