@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 from tallytree.count_tables import REGIONS_FROM_DATA
 from tallytree.counts import GroupCounts
 from tallytree.engines.opening import is_database, open_session
 from tallytree.engines.settings import Engine
-from tallytree.errors import CountsError, EngineError
+from tallytree.errors import CountsError, EngineError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.neighbours import Bounds
 from tallytree.progress import Progress, no_progress
 from tallytree.records.columns import Columns
 from tallytree.records.counter import Counter
+from tallytree.records.query import Counting
 from tallytree.region_tables import check_purposes, check_region_columns, check_root
 from tallytree.sizes import Sizes, check_sizes
 from tallytree.tables import Table
 
 ROWS_ARE_PEOPLE = "No column says whose a record is: each record was taken to be a person of its own."
 GROUPS_FROM_DATA = "The list of groups was read from the records; it must be public, as a frame would be."
+DROPPED = (
+    "Records with a missing key, a quantity that is not a whole number, a region that is not in the hierarchy "
+    "or a group that is not in the frame are not counted, if there are any."
+)
+"""Said wherever such records would have been left out: whether there were any is not for everyone."""
+
+Missing = Literal["refuse", "drop"]
+MISSING: tuple[Missing, ...] = get_args(Missing)
 
 
 def count_groups(
@@ -32,8 +42,9 @@ def count_groups(
     person: str | None = None,
     quantity: str | None = None,
     max_records: int = 1,
-    max_quantity: int = 1,
+    max_quantity: int | None = None,
     frame: Table | None = None,
+    missing: Missing = "refuse",
     hierarchy: Hierarchy | None = None,
     root_level: str = "root",
     table: str | None = None,
@@ -51,13 +62,19 @@ def count_groups(
     the level below the root on. The size of a group is the sum of its records' ``quantity``, or their
     number. Three bounds are enforced: of each ``person`` at most ``max_records`` records count (chosen
     by a hash of person and group: see ``records/excess.py``), each with a quantity clipped to
-    0 .. ``max_quantity``, and group sizes are clipped to ``sizes``. Without ``person`` each record is
-    taken to be a person, and the release says so.
+    0 .. ``max_quantity``, which a ``quantity`` needs, and group sizes are clipped to ``sizes``. Without
+    ``person`` each record is taken to be a person, and the release says so. The person may be the group.
 
-    ``frame`` is a public table of all groups with their regions (region columns of ``source`` are then
-    not needed; if all are there, they must agree): groups without people have size 0. ``hierarchy`` (see
-    :func:`tallytree.read_hierarchy`) holds the public regions, so that one without groups appears too. If
-    neither is given, the regions are read from the data, and the release says that they must be public.
+    ``frame`` is a public table of all groups with their regions, made without the records, such as a
+    register of addresses (region columns of ``source`` are then not needed; if all are there, they must
+    agree): groups without people have size 0. ``hierarchy`` (see :func:`tallytree.read_hierarchy`) holds the
+    public regions, so that one without groups appears too. If neither is given, the regions are read from
+    the data, and the release says that they must be public.
+
+    A record with a missing key, a quantity that is not a whole number, an unknown region, or a group outside
+    the frame is refused, with an error that tells how many there are. That error depends on the data, so it
+    is for the curator's eyes. With ``missing="drop"`` such records are not counted, and nothing is said but
+    that this is the rule; where a record and the frame name different regions, the frame counts.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
@@ -70,7 +87,14 @@ def count_groups(
     columns = _check_columns(group, regions, person, quantity)
     check_root(root, root_level)
     span = check_sizes(sizes)
-    bounds = Bounds(max_records=max_records, max_quantity=max_quantity)
+    if quantity is not None and max_quantity is None:
+        raise CountsError(
+            "A quantity needs its bound, max_quantity: the most that one record may add to a group. What is "
+            "above it is cut, and the noise grows with it."
+        )
+    if missing not in MISSING:
+        raise CountsError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {show(missing)}.")
+    bounds = Bounds(max_records=max_records, max_quantity=1 if max_quantity is None else max_quantity)
     if person is None and max_records != 1:
         raise CountsError(
             "max_records needs the column of persons: without it nobody knows whose a record is."
@@ -82,10 +106,14 @@ def count_groups(
     if (table is not None) != is_database(source):
         raise EngineError("A database needs the name of its table, and nothing else has one.")
     with open_session(source, engine) as session:
-        counter = Counter(session, bounds, progress)
+        counter = Counter(session, progress)
         people, listed = counter.open(source if table is None else table, frame, columns)
-        known = hierarchy or counter.find_hierarchy(listed or people, root, root_level)
-        leaf = counter.count(people, listed, known, span)
+        drop = missing == "drop"
+        # What is wrong with a frame is said: it is public.
+        known = hierarchy or counter.find_hierarchy(
+            listed or people, root, root_level, drop=drop and listed is None
+        )
+        leaf = counter.count(people, listed, Counting(hierarchy=known, sizes=span, bounds=bounds, drop=drop))
     return GroupCounts(
         known,
         span,
@@ -95,6 +123,7 @@ def count_groups(
             *([ROWS_ARE_PEOPLE] if person is None else []),
             *([GROUPS_FROM_DATA] if frame is None else []),
             *([REGIONS_FROM_DATA] if frame is None and hierarchy is None else []),
+            *([DROPPED] if drop else []),
         ],
         has_frame=frame is not None,
     )
@@ -111,9 +140,10 @@ def _check_columns(
     for what, name in (("person", person), ("quantity", quantity)):
         if name is not None and not isinstance(name, str):
             raise CountsError(f"The {what} column must be given by its name.")
-    # A region may tell groups apart too: a taxi in a zone is a group of that zone.
+    # A region may tell groups apart too: a taxi in a zone is a group of that zone. And a group may be a
+    # person: a taxi is its own.
     rest = [name for name in (person, quantity) if name is not None]
-    check_purposes([*groups, *rest])
+    check_purposes([*groups, *([quantity] if quantity is not None else [])])
     check_purposes([*regions, *rest])
     return Columns(groups=tuple(groups), regions=tuple(regions), person=person, quantity=quantity)
 

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any, Self, cast
 
 from tallytree.counts import GroupCounts
-from tallytree.engines.files import has_file_ending
+from tallytree.engines.files import find_files, has_file_ending, share_files
 from tallytree.engines.opening import is_address
 from tallytree.engines.settings import Engine, EngineName
 from tallytree.errors import SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
 from tallytree.privacy.losses import Loss
-from tallytree.privacy.neighbours import Bounds, check_bounds
+from tallytree.privacy.neighbours import Bounds
 from tallytree.progress import Progress
 from tallytree.region_tables import check_region_columns, check_root, read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
@@ -40,7 +40,7 @@ NOT_TEXT = (
 )
 
 ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
-OF_PEOPLE = ("person", "quantity", "frame", "table", *ENGINE)
+OF_PEOPLE = ("person", "quantity", "frame", "missing", "table", *ENGINE)
 """Settings for records of people, which ``group`` tells of."""
 OF_COUNTS = ("size", "groups")
 """Settings for a table of counts."""
@@ -61,6 +61,7 @@ class CountSpec:
     max_records: int | None = None
     max_quantity: int | None = None
     frame: str | None = None
+    missing: str = "refuse"
     hierarchy: str | None = None
     root: str = "all"
     root_level: str = "root"
@@ -100,10 +101,9 @@ class CountSpec:
 
     def count(self, progress: Progress) -> GroupCounts:
         """Count the groups of the source. Sensitive."""
-        from tallytree.microdata import count_groups
+        from tallytree.microdata import Missing, count_groups
 
         assert self.group is not None
-        bounds = check_bounds(self.bounds)
         return count_groups(
             self.source,
             group=self.group,
@@ -113,9 +113,10 @@ class CountSpec:
             root_level=self.root_level,
             person=self.person,
             quantity=self.quantity,
-            max_records=bounds.max_records,
-            max_quantity=bounds.max_quantity,
+            max_records=1 if self.max_records is None else self.max_records,
+            max_quantity=self.max_quantity,
             frame=self.frame,
+            missing=cast(Missing, self.missing),
             hierarchy=self.read_hierarchy(),
             table=self.table,
             engine=Engine(
@@ -142,6 +143,11 @@ class CountSpec:
         """The public regions, if there is a table of them."""
         if self.hierarchy is None:
             return None
+        if not is_address(self.source) and share_files(find_files(self.source).paths, [self.hierarchy]):
+            raise SpecError(
+                "The hierarchy is the table of the source itself. It lists the regions that are public, with "
+                "or without groups: if there is no such list, leave it out."
+            )
         return read_hierarchy(
             self.hierarchy, regions=self.regions, root=self.root, root_level=self.root_level
         )

@@ -83,9 +83,8 @@ MaxQuantity = Annotated[
     int | None,
     typer.Option(
         "--max-quantity",
-        help="The largest quantity of a record; what is above it is cut.",
+        help="The largest quantity of a record; what is above it is cut. --quantity needs it.",
         metavar="N",
-        show_default="1",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -93,8 +92,19 @@ Frame = Annotated[
     str | None,
     typer.Option(
         "--frame",
-        help="A public table of all groups with their regions: those without people have size 0.",
+        help="A public table of all groups with their regions, made without the records: groups without "
+        "people have size 0.",
         metavar="TABLE",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        help="drop: do not count records with a missing key, an unknown region or a group outside the frame.",
+        metavar="refuse|drop",
+        show_default="refuse",
         rich_help_panel=PEOPLE,
     ),
 ]

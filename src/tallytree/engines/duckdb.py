@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from tallytree.engines.files import Files
 from tallytree.engines.headers import Header, read_headers, stack
-from tallytree.engines.session import Opened, Session
+from tallytree.engines.session import Answer, Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
 from tallytree.errors import CountsError, EngineError, InputError, show
@@ -77,24 +76,24 @@ class DuckDBSession(Session):
         )
         return Opened(table, header.names)
 
-    def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
-        """The result of a query, with its progress in percent."""
+    def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
+        """Have DuckDB do something, with its progress in percent."""
         advance = progress(what, 100)
         shown = 0
         with ThreadPoolExecutor(1) as pool:
-            job = pool.submit(self.backend.to_pyarrow, query)
+            running = pool.submit(job)
             try:
-                while wait([job], POLL).not_done:
+                while wait([running], POLL).not_done:
                     reached = self._find_progress()
                     if reached > shown:
                         advance(reached - shown)
                         shown = reached
             except BaseException:
-                self._interrupt(job)
+                self._interrupt(running)
                 raise
         advance(100 - shown)
         try:
-            return job.result()
+            return running.result()
         except Exception as error:
             raise self.explain(error) from None
 
@@ -120,9 +119,9 @@ class DuckDBSession(Session):
         # A percentage, below 0 while it is not known.
         return min(max(int(self.backend.con.query_progress()), 0), 99)
 
-    def _interrupt(self, job: Future[pa.Table]) -> None:
+    def _interrupt(self, running: Future[Answer]) -> None:
         # Again and again: what is not running yet does not hear it.
-        while wait([job], POLL).not_done:
+        while wait([running], POLL).not_done:
             self.backend.con.interrupt()
 
 

@@ -14,6 +14,9 @@ from tallytree.tables import CSV_ENDINGS, NOT_A_FILE, PARQUET_ENDINGS, looks_lik
 
 MOST_FILES = 100_000
 
+Stamps = dict[str, tuple[int, ...] | None]
+"""For each file, what changes when it is written to or replaced; None if it is gone."""
+
 
 @dataclass(frozen=True)
 class Files:
@@ -43,6 +46,28 @@ def is_file_source(source: object) -> bool:
     if isinstance(source, (list, tuple)):
         return bool(source) and all(isinstance(part, (str, os.PathLike)) for part in source)
     return isinstance(source, (str, os.PathLike))
+
+
+def stamp_files(paths: Sequence[str]) -> Stamps:
+    """Return device, inode, size and times of files: the same before and after, nobody wrote to them."""
+
+    def stamp(path: str) -> tuple[int, ...] | None:
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+    return {path: stamp(path) for path in paths}
+
+
+def share_files(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two lists of paths have a file in common, by whatever name or link."""
+
+    def identify(paths: Sequence[str]) -> set[tuple[int, ...]]:
+        return {stamp[:2] for stamp in stamp_files(paths).values() if stamp is not None}
+
+    return not identify(one).isdisjoint(identify(other))
 
 
 def has_file_ending(name: str) -> bool:

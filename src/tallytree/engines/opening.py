@@ -24,7 +24,11 @@ def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
     chosen = engine or Engine()
     if isinstance(source, ibis.Table):
         _refuse_settings(engine)
-        yield _use(source)
+        session = _use(source)
+        try:
+            yield session
+        finally:
+            session.close()
     elif spark.is_data_frame(source):
         _refuse_settings(engine)
         with spark.use_spark(source.sparkSession) as session:

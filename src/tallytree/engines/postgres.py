@@ -29,6 +29,12 @@ class PostgresSession(Session):
             return Opened(table, table.columns)
         return super().read(source, columns, text=text, also=also)
 
+    def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
+        """Make the copy, and have the server look at it, as it does by itself with other tables only."""
+        held = super().make_copy(name, query)
+        self.backend.raw_sql(f"ANALYZE {name}").close()
+        return held
+
     def _find_table(self, name: str) -> ibis.Table:
         try:
             known = self.backend.list_tables()

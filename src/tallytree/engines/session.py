@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from tallytree.engines.files import Files, find_files, is_file_source
+from tallytree.engines.files import Files, Stamps, find_files, is_file_source, share_files, stamp_files
 from tallytree.errors import CountsError, EngineError
 from tallytree.progress import Progress
 from tallytree.tables import Table, read_columns
 
 if TYPE_CHECKING:
     import ibis
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,18 @@ class Opened:
 
     table: ibis.Table
     names: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    """The files that it was opened from, if it was."""
+
+    def is_made_from(self, other: Opened) -> bool:
+        """Whether everything that ``other`` is read from is in this table too, as far as can be seen.
+
+        Tables of one connection are told apart by their names, with a schema or without.
+        """
+        if self.files or other.files:
+            return share_files(self.files, other.files)
+        own, others = _find_bases(self.table), _find_bases(other.table)
+        return bool(others) and all(any(_is_same(base, mine) for mine in own) for base in others)
 
 
 class Session:
@@ -36,6 +51,8 @@ class Session:
 
     def __init__(self, backend: ibis.Backend) -> None:
         self.backend = backend
+        self._stamps: Stamps = {}
+        self._held: list[str] = []
 
     def read(
         self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
@@ -51,7 +68,10 @@ class Session:
                 raise EngineError("All tables must be in the same engine: give both by the same connection.")
             return Opened(source, source.columns)
         if is_file_source(source):
-            return self.read_files(find_files(source), columns, text=text, also=also)
+            files = find_files(source)
+            self._stamps |= stamp_files(files.paths)
+            opened = self.read_files(files, columns, text=text, also=also)
+            return replace(opened, files=files.paths)
         return hand_over(_make_keys_whole(read_columns(source, columns, text=text, also=also), text))
 
     def read_files(
@@ -65,14 +85,43 @@ class Session:
             raise CountsError("The files do not have the same types in the same columns.") from None
 
     def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
-        """The result of a query; ``what`` is shown while it runs."""
+        """Return the result of a query; ``what`` is shown while it runs."""
+        return self.run(lambda: self.backend.to_pyarrow(query), what, progress)
+
+    def hold(self, query: ibis.Table, what: str, progress: Progress) -> ibis.Table:
+        """Copy the result of a query into a temporary table of the engine, and return that table.
+
+        The source is read this once. A view with a random sample, or a file that is being written, would
+        show other rows to every part of a query that reads it for itself.
+        """
+        name = f"tallytree_{secrets.token_hex(8)}"
+        self._held.append(name)
+        return self.run(lambda: self.make_copy(name, query), what, progress)
+
+    def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
+        """Make the temporary table of :meth:`hold`."""
+        return self.backend.create_table(name, query, temp=True)
+
+    def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
+        """Have the engine do something; ``what`` is shown meanwhile."""
         done = progress(what, 0)
         try:
-            return self.backend.to_pyarrow(query)
+            return job()
         except Exception as error:
             raise self.explain(error) from None
         finally:
             done(1)
+
+    def check_files(self) -> None:
+        """Refuse files that were changed or replaced since they were opened."""
+        if stamp_files(list(self._stamps)) != self._stamps:
+            raise EngineError("A file was changed while it was read: count again when nothing writes to it.")
+
+    def close(self) -> None:
+        """Drop what was held: it is a copy of the records, and the connection may be the user's."""
+        for name in self._held:
+            with suppress(Exception):  # a connection that is lost has dropped it already
+                self.backend.raw_sql(f"DROP TABLE {name}")  # Ibis' own way makes no SQL with newer sqlglot
 
     def explain(self, error: Exception) -> Exception:
         """An error of the engine in our words: its own may quote the data."""
@@ -111,6 +160,19 @@ def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:
                 whole.cast(table[name].type)  # fails beyond the numbers that such floats tell apart
                 table = table.set_column(place, name, whole)
     return table
+
+
+def _find_bases(table: ibis.Table) -> list[Any]:
+    """The tables and queries of the engine that a table is made from."""
+    from ibis.expr.operations import InMemoryTable, PhysicalTable
+
+    found: list[Any] = table.op().find(PhysicalTable)
+    return [base for base in found if not isinstance(base, InMemoryTable)]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    schemas = {getattr(getattr(base, "namespace", None), "database", None) for base in (one, other)}
+    return one == other or (one.name == other.name and len(schemas - {None}) < 2)
 
 
 def _lives_in(table: ibis.Table, backend: Any) -> bool:

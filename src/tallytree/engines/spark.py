@@ -66,6 +66,7 @@ class SparkBackend(Session):
         super().__init__(backend)
         self._session = session
         self._views: list[str] = []
+        self._copies: list[Any] = []
 
     def read(
         self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
@@ -98,10 +99,17 @@ class SparkBackend(Session):
 
     def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
         """The result of a query; the tables that it brings along are forgotten at the end."""
-        from ibis.expr.operations import InMemoryTable
-
-        self._views += [table.name for table in query.op().find(InMemoryTable)]
+        self._remember_tables(query)
         return super().fetch(query, what, progress)
+
+    def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
+        """Make the copy as a checkpoint: what is lost of it is an error, where a cache would read again."""
+        self._remember_tables(query)
+        self._views.append(name)
+        self.backend.create_view(name, query)
+        copy = self._session.table(name).localCheckpoint(eager=True)
+        self._copies.append(copy)
+        return self._name(copy).table
 
     def explain(self, error: Exception) -> Exception:
         """What users can do about it. Spark's own words may quote the data."""
@@ -113,9 +121,17 @@ class SparkBackend(Session):
         return super().explain(error)
 
     def close(self) -> None:
-        """Forget the tables that were named here."""
+        """Forget the tables that were named here, and free the copies."""
         for view in set(self._views):
             self._session.catalog.dropTempView(view)
+        for copy in self._copies:
+            copy._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+    def _remember_tables(self, query: ibis.Table) -> None:
+        """Ibis makes a view of each table in memory that a query brings along."""
+        from ibis.expr.operations import InMemoryTable
+
+        self._views += [table.name for table in query.op().find(InMemoryTable)]
 
     def _read_address(self, address: str, columns: Sequence[str]) -> Opened:
         try:

@@ -27,7 +27,7 @@ def add_codes(rows: ibis.Table, records: Records, hierarchy: Hierarchy) -> ibis.
     import ibis
 
     columns = records.columns
-    kept = [*columns.group_names, "quantity"]
+    kept = [*columns.group_names, *columns.person_names, "quantity"]
     missing = ibis.literal(MISSING, "int32")
     if not columns.regions:
         # The only region is the root, or the regions are in the frame.

@@ -41,6 +41,11 @@ class Columns:
         return [f"group_{place}" for place in range(len(self.groups))]
 
     @property
+    def person_names(self) -> list[str]:
+        """The same for the column of persons, if there is one."""
+        return [] if self.person is None else ["person"]
+
+    @property
     def region_names(self) -> list[str]:
         """The same for the region columns."""
         return [f"region_{place}" for place in range(len(self.regions))]
@@ -69,10 +74,6 @@ class Records:
 
     def __getitem__(self, name: str) -> ibis.Value:
         return self.table[self._find(name)]
-
-    def view(self) -> Records:
-        """The same table, to be read once more; an engine would keep a part used twice in memory, in full."""
-        return Records(Opened(self.table.view(), self.opened.names), self.columns, self.where)
 
     def get_type(self, name: str) -> ibis.DataType:
         """What a column holds."""

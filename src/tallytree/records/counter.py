@@ -16,12 +16,11 @@ from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import store_cells
 from tallytree.limits import MAX_CELLS
-from tallytree.privacy.neighbours import Bounds
 from tallytree.progress import Progress
 from tallytree.records.columns import Columns, Records
 from tallytree.records.dirt import refuse_dirt, refuse_missing
-from tallytree.records.query import count_cells, list_regions
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.records.query import Counting, count_cells, list_regions
+from tallytree.sizes import count_sizes
 from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table
 
@@ -31,6 +30,10 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 FRAME = "In the frame: "
+NOT_A_FRAME = (
+    "The frame is the table of records itself. A frame is a public list of all groups that was made without "
+    "the records, such as a register of addresses: if there is none, leave it out."
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,6 @@ class Counter:
     """Counts the records of people, and of groups in a frame, in one engine."""
 
     session: Session
-    bounds: Bounds
     progress: Progress
 
     def open(self, source: Table, frame: Table | None, columns: Columns) -> tuple[Records, Records | None]:
@@ -50,18 +52,25 @@ class Counter:
             groups = Records(self.session.read(frame, listed.all, text=listed.keys), listed, FRAME)
         least = Columns(groups=columns.groups, regions=(), person=columns.person, quantity=columns.quantity)
         table = self.session.read(source, least.all, text=columns.keys, also=columns.regions)
+        if frame is source or groups.opened.is_made_from(table):
+            raise CountsError(NOT_A_FRAME)
         has_regions = set(columns.regions) <= set(table.names)
         return Records(table, columns if has_regions else least), groups
 
-    def find_hierarchy(self, records: Records, root: str, root_level: str) -> Hierarchy:
-        """The regions that a table names, in alphabetical order whatever the engine."""
+    def find_hierarchy(self, records: Records, root: str, root_level: str, *, drop: bool) -> Hierarchy:
+        """The regions that a table names, in alphabetical order whatever the engine.
+
+        With ``drop``, rows with a missing or empty name are passed over in place of refused.
+        """
         columns = records.columns
         if not columns.regions:
             return Hierarchy.from_paths([root_level], [(root,)])
         found = self._fetch(list_regions(records), "Listing the regions").to_pylist()
-        if not found:
-            raise CountsError(f"{records.where}There are no records.")
         names = [[row[name] for name in columns.region_names] for row in found]
+        if drop:
+            names = [path for path in names if all(name is not None and str(name).strip() for name in path)]
+        if not names:
+            raise CountsError(f"{records.where}There are no records.")
         if any(name is None for path in names for name in path):
             refuse_missing(records, list(columns.regions), self._look)
         for place, column in enumerate(columns.regions):
@@ -70,15 +79,14 @@ class Counter:
         paths = sorted((root, *map(str, path)) for path in names)
         return Hierarchy.from_paths([root_level, *columns.regions], paths)
 
-    def count(
-        self, people: Records, frame: Records | None, hierarchy: Hierarchy, sizes: Sizes
-    ) -> Ints | SparseRows:
+    def count(self, people: Records, frame: Records | None, counting: Counting) -> Ints | SparseRows:
         """Leaves x sizes, if nothing is wrong with the records."""
-        shape = hierarchy.leaf_count, count_sizes(sizes)
+        shape = counting.hierarchy.leaf_count, count_sizes(counting.sizes)
         if shape[0] * shape[1] > MAX_CELLS:
             raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
-        query = count_cells(people, frame, hierarchy=hierarchy, sizes=sizes, bounds=self.bounds)
+        query = count_cells(people, frame, counting, self._hold)
         cells = self._fetch(query, "Counting groups")
+        self.session.check_files()
         if cells.num_rows == 0:
             raise CountsError("There are no records.")
         # Without a code are the groups that neither have a region nor are in the frame: strays.
@@ -88,13 +96,16 @@ class Counter:
         )
         if (code < 0).any():
             for records in (people,) if frame is None else (frame, people):
-                refuse_dirt(records, self._look, hierarchy=hierarchy, bounds=self.bounds)
+                refuse_dirt(records, self._look, hierarchy=counting.hierarchy, bounds=counting.bounds)
             raise CountsError("The records changed while they were counted.")
         if strays.any():
             raise CountsError(f"Groups of people that are not in the frame: {strays.sum()}.")
         if torn.any():
             raise CountsError(f"Groups in more than one region: {torn.sum()}. A group must be in one.")
-        return store_cells(code * shape[1] + (size - sizes[0]), groups, shape)
+        return store_cells(code * shape[1] + (size - counting.sizes[0]), groups, shape)
+
+    def _hold(self, rows: ibis.Table) -> ibis.Table:
+        return self.session.hold(rows, "Reading the records", self.progress)
 
     def _fetch(self, query: ibis.Table, what: str) -> pa.Table:
         return self.session.fetch(query, what, self.progress)
