@@ -95,6 +95,8 @@ def words_of(command: str, *more: str, without: str = "", **changes: str) -> lis
     options = {"source": "people.csv", "group": "household", "region": "state", "sizes": "0:3"}
     options |= {"out": "out.parquet"} if command == "count" else {"epsilon": "1", "out": "out"}
     options |= {name.replace("_", "-"): value for name, value in changes.items()}
+    if "quantity" in options:
+        options.setdefault("max-quantity", "1")
     options.pop(without, None)
     source = [options.pop("source")] if "source" in options else []
     return [
@@ -128,6 +130,20 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "group-misspelt": (count(group="houshold"), "did you mean 'household'"),
     "region-misspelt": (release(region="stat"), "did you mean 'state'"),
     "person-misspelt": (count(person="persom"), "did you mean 'person'"),
+    "quantity-unbounded": (
+        release(quantity="hours", without="max-quantity"),
+        "A quantity needs its bound, max_quantity",
+    ),
+    "missing-word": (count(missing="none"), "one of 'refuse', 'drop', not 'none'"),
+    "frame-is-the-source": (release(frame="./people.csv"), "The frame is the table of records itself"),
+    "frame-in-the-source": (
+        count(source="[fp]*e.csv", frame="frame.csv"),
+        "The frame is the table of records itself",
+    ),
+    "hierarchy-is-the-source": (
+        release(hierarchy="people.csv"),
+        "hierarchy is the table of the source itself",
+    ),
     "quantity-misspelt": (release(quantity="hour"), "did you mean 'hours'"),
     "group-twice": (count("--group", "household"), "'household' is named for two purposes"),
     "group-is-person": (release(person="household"), "'household' is named for two purposes"),
@@ -210,6 +226,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
             "person": "person",
             "quantity": "hours",
             "frame": "frame.csv",
+            "missing": "drop",
             "table": "people",
             "engine": "duckdb",
             "memory-limit": "8GB",
@@ -561,7 +578,7 @@ def test_an_interruption_ends_the_query_of_the_server(
     with psycopg.connect(postgres, autocommit=True) as connection:
         rows = "SELECT 1 AS household, 'GA' AS state, pg_sleep(100)::text AS person"
         connection.execute(f"CREATE OR REPLACE VIEW slow AS {rows}")
-        running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'FETCH%'"
+        running = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'INSERT%'"
 
         def wait_for(queries: int) -> None:
             while connection.execute(running).fetchone() != (queries,):

@@ -38,6 +38,8 @@ def bench(tmp_path: Path) -> Bench:
 
 def ask(source: Any, **changes: Any) -> Any:
     options = {"group": "household", "regions": ["state"], "sizes": (0, 3), **changes}
+    if "quantity" in options:
+        options.setdefault("max_quantity", 1)
     return tt.count_groups(source, **options)
 
 
@@ -89,6 +91,11 @@ DATABASE: dict[str, tuple[Callable[[str], object], type[InputError], str]] = {
         lambda u: ask(u, table="bad.people", frame="no"),
         EngineError,
         "In the frame: .*no table",
+    ),
+    "frame-is-the-table": (
+        lambda u: ask(u, table="bad.people", frame="bad.people"),
+        CountsError,
+        "The frame is the table of records itself",
     ),
     "column": (lambda u: ask(u, table="bad.people", group="houshold"), CountsError, "mean 'household'"),
     "no-rows": (lambda u: ask(u, table="bad.nothing"), CountsError, "There are no records"),

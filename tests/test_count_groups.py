@@ -20,7 +20,17 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import CountsError
-from tests.people import GROUP, as_cells, count_slowly, draw_people
+from tests.people import (
+    COUNTY,
+    GROUP,
+    PERSON,
+    QUANTITY,
+    STATE,
+    People,
+    as_cells,
+    count_slowly,
+    draw_people,
+)
 
 
 @given(seed=st.integers(0, 2**32), text=st.booleans())
@@ -146,3 +156,121 @@ def test_floats_are_keys_only_where_they_tell_whole_numbers_apart(kind: pa.DataT
             continue
         with pytest.raises(CountsError, match="'household' holds float"):
             tt.count_groups(people, group="household", regions=[], sizes=(1, 1))
+
+
+def test_a_group_may_be_its_own_person() -> None:
+    """As a taxi is: of its trips, so many count."""
+    trips = pa.table({"taxi": [1] * 5 + [2] * 2 + [3]})
+    counts = tt.count_groups(trips, group="taxi", person="taxi", regions=[], sizes=(0, 9), max_records=3)
+    assert as_cells(counts) == {(("all",), 3): 1, (("all",), 2): 1, (("all",), 1): 1}
+
+
+def spoil(
+    people: People, generator: np.random.Generator
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The records with new ones among them that something is wrong with, and those that are to count.
+
+    The wrong ones are of the same persons, in the same groups and in others: they must neither count, nor
+    take the place of a record that does, nor name a group.
+    """
+    framed = {row[GROUP] for row in people.frame or []}
+    wrong = []
+    for record in people.records:
+        blank: list[dict[str, Any]] = [{GROUP: None}, {PERSON: None}, {QUANTITY: None}, {COUNTY: "nowhere"}]
+        if framed:
+            blank.append({GROUP: "stray" if isinstance(record[GROUP], str) else 10**6})
+        change = blank[int(generator.integers(len(blank)))]
+        used = (
+            {GROUP, COUNTY}
+            | ({PERSON} if people.person else set())
+            | ({QUANTITY} if people.quantity else set())
+        )
+        if set(change) <= used:
+            wrong.append({**record, **change})
+    every = [*people.records, *wrong]
+    generator.shuffle(every)
+    return every, wrong
+
+
+@given(seed=st.integers(0, 2**32), text=st.booleans())
+def test_what_is_wrong_is_dropped_as_if_it_had_never_been_there(seed: int, text: bool) -> None:
+    generator = np.random.default_rng(seed)
+    people = draw_people(generator, text=text)
+    paths = sorted({("US", row[STATE], row[COUNTY]) for row in people.records + (people.frame or [])})
+    people = replace(people, hierarchy=tt.Hierarchy.from_paths(["nation", STATE, COUNTY], paths))
+    every, wrong = spoil(people, generator)
+    dirty = replace(people, records=every)
+    counts = tt.count_groups(dirty.table, frame=people.frame_table, missing="drop", **people.arguments)
+    assert as_cells(counts) == count_slowly(people)
+    if wrong:
+        with pytest.raises(CountsError):
+            tt.count_groups(dirty.table, frame=people.frame_table, **people.arguments)
+
+
+def test_dropping_says_the_same_whether_there_was_anything_to_drop() -> None:
+    hierarchy = tt.Hierarchy.from_paths(["root", "state"], [("all", "GA"), ("all", "NY")])
+    notes = []
+    for states in (["GA", "NY"], ["GA", None], ["GA", "somewhere"]):
+        table = pa.table({"household": [1, 2], "state": states})
+        counts = tt.count_groups(
+            table, group="household", regions=["state"], sizes=(1, 3), missing="drop", hierarchy=hierarchy
+        )
+        notes.append(counts.assumptions)
+    assert len(set(notes)) == 1
+    assert any("are not counted, if there are any" in note for note in notes[0])
+    strict = tt.count_groups(
+        pa.table({"household": [1], "state": ["GA"]}), group="household", regions=["state"], sizes=(1, 3)
+    )
+    assert not any("not counted" in note for note in strict.assumptions)
+
+
+def test_regions_of_the_records_are_the_complete_ones_if_others_are_dropped() -> None:
+    table = pa.table({"household": [1, 2, 3, 4], "state": ["NY", None, " ", "GA"]})
+    counts = tt.count_groups(table, group="household", regions=["state"], sizes=(1, 3), missing="drop")
+    assert counts.hierarchy.leaves == (("all", "GA"), ("all", "NY"))
+    assert counts.leaf.tolist() == [[1, 0, 0], [1, 0, 0]]
+
+
+def test_where_a_record_and_the_frame_disagree_the_frame_counts_if_others_are_dropped() -> None:
+    frame = pa.table({"household": [1, 2], "state": ["GA", "NY"]})
+    people = pa.table({"household": [1, 1, 2], "state": ["GA", "NY", "NY"]})
+    options: dict[str, Any] = {"group": "household", "regions": ["state"], "sizes": (0, 3), "frame": frame}
+    counts = tt.count_groups(people, missing="drop", **options)
+    assert counts.leaf.tolist() == [[0, 0, 1, 0], [0, 1, 0, 0]]
+    with pytest.raises(CountsError, match="more than one region: 1"):
+        tt.count_groups(people, **options)
+    twice = pa.table({"household": [1, 1, 2], "state": ["GA", "NY", "NY"]})
+    with pytest.raises(CountsError, match="more than one region: 1"):  # what is wrong with a frame is public
+        tt.count_groups(people, missing="drop", **{**options, "frame": twice})
+
+
+def test_records_are_no_frame_of_themselves(tmp_path: Path) -> None:
+    table = pa.table({"household": [1, 2], "state": ["GA", "NY"]})
+    path = write_parquet(table, tmp_path)
+    (tmp_path / "link.parquet").symlink_to(path)
+    (tmp_path / "hard.parquet").hardlink_to(path)
+    connection = ibis.duckdb.connect()
+    for name in ("people", "register"):
+        connection.raw_sql(
+            f"CREATE TABLE {name} AS SELECT household, 'GA' AS state FROM range(2) AS t(household)"
+        )
+    people = connection.table("people")
+    pairs: dict[str, tuple[Any, Any]] = {
+        "object": (table, table),
+        "path": (path, str(path)),
+        "link": (path, tmp_path / "link.parquet"),
+        "hard link": (path, tmp_path / "hard.parquet"),
+        "glob": (str(tmp_path / "*.parquet"), path),
+        "list": ([path], tmp_path / ".." / tmp_path.name / "people.parquet"),
+        "table": (people, connection.table("people")),
+        "its schema": (people, connection.table("people", database="main")),
+        "made from it": (people, people.select("household", "state").distinct()),
+    }
+    for name, (source, frame) in pairs.items():
+        with pytest.raises(CountsError, match="The frame is the table of records itself"):
+            tt.count_groups(source, frame=frame, group="household", regions=["state"], sizes=(0, 3))
+            pytest.fail(name)
+    register = connection.table("register")
+    for source, frame in ((people, register), (people.join(register, "household"), register), (path, table)):
+        counts = tt.count_groups(source, frame=frame, group="household", regions=["state"], sizes=(0, 3))
+        assert counts.total == 2

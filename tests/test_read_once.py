@@ -1,4 +1,4 @@
-"""Records are read once: a source that shows other rows at every look must not undo the bounds on a person."""
+"""Records are read once: a source that changes between two looks must not undo the bounds on a person."""
 
 from __future__ import annotations
 
@@ -113,7 +113,8 @@ def change_during(what: str, change: Callable[[], None]) -> Progress:
 
 @pytest.mark.parametrize("write", [write_csv, write_parquet], ids=["csv", "parquet"])
 @pytest.mark.parametrize(
-    ("step", "person"), [("Reading the records", "person"), ("Counting groups", "person"), ("Counting groups", None)]
+    ("step", "person"),
+    [("Reading the records", "person"), ("Counting groups", "person"), ("Counting groups", None)],
 )
 def test_a_file_that_is_written_to_while_it_is_read_is_refused(
     write: Callable[[Path, range], None], step: str, person: str | None, tmp_path: Path

@@ -23,8 +23,8 @@ from tallytree.tables import Table
 ROWS_ARE_PEOPLE = "No column says whose a record is: each record was taken to be a person of its own."
 GROUPS_FROM_DATA = "The list of groups was read from the records; it must be public, as a frame would be."
 DROPPED = (
-    "Records with a missing key, a quantity that is not a whole number, a region that is not in the hierarchy "
-    "or a group that is not in the frame are not counted, if there are any."
+    "Records with a missing key, a quantity that is not a whole number, a region that is not in the "
+    "hierarchy or a group that is not in the frame are not counted, if there are any."
 )
 """Said wherever such records would have been left out: whether there were any is not for everyone."""
 

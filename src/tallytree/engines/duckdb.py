@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pa_parquet
 
@@ -19,9 +18,6 @@ from tallytree.engines.spilling import private_folder
 from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.processors import count_processors
 from tallytree.progress import Progress
-
-if TYPE_CHECKING:
-    import ibis
 
 POLL = 0.1
 """Seconds between two looks at how far a query is."""

@@ -53,7 +53,7 @@ def stamp_files(paths: Sequence[str]) -> Stamps:
 
     def stamp(path: str) -> tuple[int, ...] | None:
         try:
-            found = os.stat(path)
+            found = Path(path).stat()
         except OSError:
             return None
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -3,7 +3,8 @@
 1.  Each record becomes a row: its group, a quantity within 0 .. z, and the code of its leaf region, which is
     negative where something is wrong with the record (``rows.py``, ``codes.py``).
 2.  If persons are told apart, these rows are copied into a table that the engine holds, because the next
-    steps read them more than once. Records beyond a person's first m enter once more, negated (``excess.py``).
+    steps read them more than once. Records beyond a person's first m enter once more, negated
+    (``excess.py``).
 3.  The groups of a frame enter with quantity 0: so they are there, with or without people.
 4.  Rows are summed by group, and groups are counted by region and size.
 

@@ -1,2 +1,4 @@
 class InMemoryTable:
     name: str
+
+class PhysicalTable: ...
