@@ -163,12 +163,14 @@ def test_postgresql_takes_names_for_names(key: str, postgres: str) -> None:
     names = {**{what: f"{name}{what}" for what in PURPOSES}, "group": name}
     people = make_people(names, region=name, group=name)
     fill(postgres, name, people)
+    fill(postgres, f"frame{name}", people)
     try:
         assert count(postgres, names, table=name, frame=people) == expect(name)
-        assert count(postgres, names, table=f"public.{name}", frame=name) == expect(name)
+        assert count(postgres, names, table=f"public.{name}", frame=f"frame{name}") == expect(name)
     finally:
         with psycopg.connect(postgres) as connection:
-            connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(name)))
+            for table in (name, f"frame{name}"):
+                connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(table)))
 
 
 LIKE_OURS = dict(zip(PURPOSES, OURS, strict=False))

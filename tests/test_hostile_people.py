@@ -129,7 +129,7 @@ def test_columns_may_be_called_like_ours(kind: str, start: int, tmp_path: Path) 
     chosen = (OURS * 2)[start : start + len(PURPOSES)]
     names = dict(zip(PURPOSES, chosen, strict=True))
     people = make_people(names)
-    assert count(WRITERS[kind](people, tmp_path / "people"), names, frame=people) == expect()
+    assert count(WRITERS[kind](people, tmp_path / "people"), names, frame=make_people(names)) == expect()
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -156,8 +156,10 @@ def test_paths_are_only_names(kind: str, key: str, tmp_path: Path) -> None:
     for decoy in ("a1", "household", "x"):  # what a pattern would match
         WRITERS[kind](make_people(PLAIN, region="decoy"), folder / decoy)
     path = WRITERS[kind](make_people(PLAIN), folder / name)
+    (tmp_path / "frame").mkdir()
+    frame = WRITERS[kind](make_people(PLAIN), tmp_path / "frame" / name)
     before = list_all(tmp_path)
-    assert count([str(path)], PLAIN, frame=path, engine=tt.Engine(spill_folder=folder)) == expect()
+    assert count([str(path)], PLAIN, frame=frame, engine=tt.Engine(spill_folder=folder)) == expect()
     assert tt.read_hierarchy(path, regions=["region", "below"]).leaves[0] == ("all", "north", "x")
     assert list_all(tmp_path) == before
 
