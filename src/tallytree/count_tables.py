@@ -69,9 +69,7 @@ def read_counts(
 
     tree = read_tree(data, regions, root)
     if hierarchy is None:
-        refuse_inner_regions(tree)
-        hierarchy = Hierarchy.from_tree([root_level, *regions], tree)
-        row_leaf = tree.leaves.row
+        hierarchy, row_leaf = _list_regions(tree, [root_level, *regions])
         assumptions.append(REGIONS_FROM_DATA)
     else:
         row_leaf = _find_leaves(tree, hierarchy)
@@ -116,6 +114,17 @@ def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise CountsError(f"{what} must be whole numbers, but the column holds {column.type}.")
     return whole_numbers(column.to_numpy(), what)
+
+
+def _list_regions(tree: PathTree, levels: Sequence[str]) -> tuple[Hierarchy, Ints]:
+    """The regions that the rows name, sorted, and for each row its leaf.
+
+    What is published is in the order of the regions, and the order of rows in a table may tell all about its
+    counts: it may have been made with ORDER BY groups.
+    """
+    refuse_inner_regions(tree)
+    hierarchy, number = Hierarchy.from_tree(levels, tree).sort()
+    return hierarchy, number[tree.leaves.row]
 
 
 def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:
