@@ -1,5 +1,6 @@
 """Group counts from arrays and from tables of every kind."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +140,12 @@ def test_a_table_in_any_order_of_rows_gives_the_same_counts(seed: int) -> None:
 
 def test_the_order_of_rows_is_not_published(tmp_path: Path) -> None:
     """Tables made with ORDER BY groups, before and after one person comes: the order itself would tell."""
+    readers: dict[str, Callable[[Path], Any]] = {"csv": str, "pandas": pd.read_csv, "polars": pl.read_csv}
     written = []
     for counted in ({"b": 51, "a": 50, "c": 1}, {"a": 51, "b": 50, "c": 1}):
         rows = "".join(f"s,{county},2,{groups}\n" for county, groups in counted.items())
         (tmp_path / "counts.csv").write_text("state,county,size,groups\nt,a,1,90\n" + rows)
-        for name, read in {"csv": str, "pandas": pd.read_csv, "polars": pl.read_csv}.items():
+        for name, read in readers.items():
             counts = tt.GroupCounts.from_table(
                 read(tmp_path / "counts.csv"), regions=["state", "county"], sizes=(1, 3)
             )

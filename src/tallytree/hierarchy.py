@@ -263,7 +263,7 @@ class Hierarchy:
         names, parents = [self._names[0]], [self._parents[0]]
         for level in range(1, len(moves)):
             first = invert(moves[level])
-            names.append(self._names[level].take(pa.array(first)))
+            names.append(self._names[level].take(first))
             parents.append(moves[level - 1][self._parents[level][first]])
         ordered = Hierarchy(self._levels, names, parents)  # its leaves level by level
         place, number = np.empty_like(leaf_level), np.empty_like(leaf_level)
