@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tallytree.count_tables import REGIONS_FROM_DATA
-from tallytree.counts import GroupCounts
+from tallytree.counts import GroupCounts, mark_as_counted
 from tallytree.engines.opening import is_database, open_session
 from tallytree.engines.settings import Engine
 from tallytree.errors import CountsError, EngineError
@@ -86,7 +86,7 @@ def count_groups(
         people, listed = counter.open(source if table is None else table, frame, columns)
         known = hierarchy or counter.find_hierarchy(listed or people, root, root_level)
         leaf = counter.count(people, listed, known, span)
-    return GroupCounts(
+    counts = GroupCounts(
         known,
         span,
         leaf,
@@ -98,6 +98,7 @@ def count_groups(
         ],
         has_frame=frame is not None,
     )
+    return mark_as_counted(counts, enforced=True)
 
 
 def _check_columns(
