@@ -575,6 +575,19 @@ def test_a_counted_file_that_was_changed_is_refused(
         check_refused(outcome, place, "not the counts that 'tallytree count' wrote")
 
 
+def test_counts_cannot_be_their_own_public_regions(run: Run, place: Path) -> None:
+    """Their order would be kept, and that they were read from the data would not be said."""
+    (place / "counts.csv").write_text("state,size,groups\nNY,1,5\nGA,2,7\n")
+    (place / "link.csv").symlink_to("counts.csv")
+    (place / "hard.csv").hardlink_to(place / "counts.csv")
+    for regions in ("counts.csv", "link.csv", "hard.csv"):
+        outcome = run(*release_counts("counts.csv", hierarchy=regions))
+        check_refused(outcome, place, "is the table of counts itself")
+    assert run(*count(hierarchy="regions.csv")).code == 0
+    outcome = run(*release_counts("counts.csv", hierarchy="out.parquet"))
+    check_refused(outcome, place, "The table of regions says that it is sensitive")
+
+
 def test_a_counted_file_in_another_order_is_as_good(run: Run, place: Path) -> None:
     assert run(*count(hierarchy="regions.csv")).code == 0
     table = pa_parquet.read_table("out.parquet")

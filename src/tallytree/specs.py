@@ -23,6 +23,7 @@ from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.progress import Progress
 from tallytree.region_tables import check_region_columns, check_root, read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
+from tallytree.tables import is_same_file
 
 PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
@@ -203,6 +204,11 @@ class ReleaseSpec(CountSpec):
         """The counts of the source, or of its people. Sensitive."""
         if self.group is not None:
             return super().count(progress)
+        if self.hierarchy is not None and is_same_file(self.hierarchy, self.source):
+            raise SpecError(
+                "The table of regions is the table of counts itself, but regions must be public: give a "
+                "public list of them, or none, and they are read from the counts."
+            )
         return GroupCounts.from_table(
             self.source,
             regions=self.regions,
