@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ import tallytree as tt
 from tallytree.count_files import KEY
 from tallytree.count_tables import REGIONS_FROM_DATA
 from tallytree.engines.duckdb import DuckDBSession
+from tallytree.errors import CountsError
 from tallytree.microdata import GROUPS_FROM_DATA, ROWS_ARE_PEOPLE
+from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
 from tallytree.privacy.noise import ExactNoise
 from tallytree.records.counter import Counter
 from tests.bad_input_support import COUNT, HOSTILE_NAMES, SECRET, check_secrets, list_all
@@ -75,6 +78,7 @@ WRONG_FACTS: dict[str, list[object]] = {
     "max_quantity": [True, 2**40],
     "assumed": [None, SECRET, [COUNT]],
     "has_frame": ["no", 0, None],
+    "sha256": [5, "00"],  # the second without the region columns
 }
 SPOILED: dict[str, bytes] = {
     "json": b"{" + SECRET.encode(),
@@ -142,7 +146,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     ),
     "hierarchy-is-the-source": (
         release(hierarchy="people.csv"),
-        "hierarchy is the table of the source itself",
+        "table of regions is the source itself",
     ),
     "quantity-misspelt": (release(quantity="hour"), "did you mean 'hours'"),
     "group-twice": (count("--group", "household"), "'household' is named for two purposes"),
@@ -544,7 +548,82 @@ def test_a_csv_of_counts_has_forgotten_what_was_enforced(run: Run, place: Path) 
     assert run(*release_counts("counts-sensitive.csv")).code == 0
     privacy = read_privacy(place / "out")
     assert privacy["bounds"] == "taken on trust"
-    assert [note.startswith(TRUST) for note in privacy["assumed"]] == [True, False]
+    assert [note.startswith(TRUST) for note in privacy["assumed"]] == [True, False, False]
+    assert privacy["assumed"][1] == EMPTY_GROUPS_ON_TRUST
+
+
+def change_cell(table: pa.Table) -> pa.Table:
+    groups = [1 + table["groups"][0].as_py(), *table["groups"].to_pylist()[1:]]
+    return table.set_column(table.column_names.index("groups"), "groups", pa.array(groups))
+
+
+def rename_region(table: pa.Table) -> pa.Table:
+    states = [name if name != "GA" else "AL" for name in table["state"].to_pylist()]
+    return table.set_column(0, "state", pa.array(states))
+
+
+def change_account(name: str, value: object) -> Callable[[pa.Table], pa.Table]:
+    def change(table: pa.Table) -> pa.Table:
+        facts = json.loads((table.schema.metadata or {})[KEY])
+        return table.replace_schema_metadata({KEY: json.dumps({**facts, name: value}).encode()})
+
+    return change
+
+
+CHANGES: dict[str, Callable[[pa.Table], pa.Table]] = {
+    "cell": change_cell,
+    "row": lambda table: table.slice(1),
+    "region": rename_region,
+    "bounds": change_account("max_records", 2),
+    "assumed": change_account("assumed", []),
+    "frame": change_account("has_frame", True),
+    "digest": change_account("sha256", "0" * 64),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_a_counted_file_that_was_changed_is_refused(
+    change: Callable[[pa.Table], pa.Table], run: Run, place: Path
+) -> None:
+    assert run(*count(hierarchy="regions.csv")).code == 0
+    pa_parquet.write_table(change(pa_parquet.read_table("out.parquet")), "changed.parquet")
+    for more in ([], ["--hierarchy", "regions.csv"]):
+        outcome = run(*release_counts("changed.parquet", *more))
+        check_refused(outcome, place, "not the counts that 'tallytree count' wrote")
+
+
+def test_counts_cannot_be_their_own_public_regions(run: Run, place: Path) -> None:
+    """Their order would be kept, and that they were read from the data would not be said."""
+    (place / "counts.csv").write_text("state,size,groups\nNY,1,5\nGA,2,7\n")
+    (place / "link.csv").symlink_to("counts.csv")
+    (place / "hard.csv").hardlink_to(place / "counts.csv")
+    for regions in ("counts.csv", "link.csv", "hard.csv"):
+        outcome = run(*release_counts("counts.csv", hierarchy=regions))
+        check_refused(outcome, place, "table of regions is the source itself")
+    assert run(*count(hierarchy="regions.csv")).code == 0
+    outcome = run(*release_counts("counts.csv", hierarchy="out.parquet"))
+    check_refused(outcome, place, "The table of regions says that it is sensitive")
+
+
+def test_a_counted_file_in_another_order_is_as_good(run: Run, place: Path) -> None:
+    assert run(*count(hierarchy="regions.csv")).code == 0
+    table = pa_parquet.read_table("out.parquet")
+    pa_parquet.write_table(table.take(list(reversed(range(table.num_rows)))), "turned.parquet")
+    outcome = run(*release_counts("turned.parquet"))
+    assert outcome.code == 0, outcome.err
+    assert read_privacy(place / "out")["bounds"] == "enforced on the records of people"
+    with pytest.raises(CountsError, match="counted with the region columns 'state': release them so"):
+        tt.GroupCounts.from_table("out.parquet", regions=[])
+
+
+def test_a_counted_file_without_a_digest_is_taken_on_trust(run: Run, place: Path) -> None:
+    """As earlier versions wrote them."""
+    outcome = run(*release_counts("counted.parquet"))
+    assert outcome.code == 0, outcome.err
+    privacy = read_privacy(place / "out")
+    assert privacy["bounds"] == "taken on trust"
+    assert privacy["assumed"] == [say_taken_on_trust(tt.Bounds()), EMPTY_GROUPS_ON_TRUST]
+    assert "It was said that a frame lists the groups" in privacy["statement"]
 
 
 # Servers

@@ -62,6 +62,19 @@ def test_the_augmentation_keeps_what_the_table_tells(county_file: Path) -> None:
     assert counts.leaf[:, 30:].sum() > OUTLIERS / 2  # no tail gets there: these are outliers
 
 
+def test_the_order_of_rows_is_not_kept(tmp_path: Path) -> None:
+    expected = read_county_table(invent_table())
+    shuffled = invent_table().sample(frac=1, random_state=3)
+    write_csv(tmp_path / "shuffled.csv", make_data_csv(DHC)[:2] + make_data_csv(DHC)[:1:-1])
+    write_csv(tmp_path / "sorted.csv", make_data_csv(DHC))
+    again = read_household_sizes(tmp_path / "shuffled.csv"), read_household_sizes(tmp_path / "sorted.csv")
+    for found, table in ((read_county_table(shuffled), expected), again):
+        assert found.hierarchy.leaves == tuple(sorted(found.hierarchy.leaves))
+        assert found.hierarchy == table.hierarchy
+        np.testing.assert_array_equal(found.small, table.small)
+        np.testing.assert_array_equal(found.large, table.large)
+
+
 def test_the_tail_has_the_published_mean_and_one_ratio() -> None:
     table = invent_table()
     many = table.assign(size_7plus=10**8 * (table["size_7plus"] > 0), persons_in_7plus=None)
@@ -250,8 +263,9 @@ FORMATS: dict[str, Callable[[Path], Path]] = {
 def test_every_format_gives_the_same_counties(form: str, tmp_path: Path) -> None:
     table = read_household_sizes(FORMATS[form](tmp_path / "table"))
     assert table.hierarchy.levels == ("nation", "state", "county")
-    assert table.hierarchy.leaves == tuple(("US", code[:2], code) for code in COUNTIES)
-    for place, sizes in enumerate(COUNTIES.values()):
+    assert table.hierarchy.leaves == tuple(("US", code[:2], code) for code in sorted(COUNTIES))
+    for place, code in enumerate(sorted(COUNTIES)):
+        sizes = COUNTIES[code]
         assert [*table.small[place].tolist(), int(table.large[place])] == sizes
     assert table.mean_large == MEAN_OF_LARGE
 
@@ -260,13 +274,13 @@ def test_identifiers_alone_are_enough_for_json(tmp_path: Path) -> None:
     header, *rows = make_data_csv(DHC, labelled=False)
     header[0] = "ucgid"
     table = read_household_sizes(write_json(tmp_path / "api.json", [header, *rows]))
-    assert [path[-1] for path in table.hierarchy.leaves] == list(COUNTIES)
+    assert [path[-1] for path in table.hierarchy.leaves] == sorted(COUNTIES)
 
 
 def test_the_census_is_made_of_the_bureaus_file(tmp_path: Path) -> None:
     path = FORMATS["DHC 2020"](tmp_path / "table.csv")
     counts = make_census(read_household_sizes(path, mean_large=8.5), largest=100)
-    given = np.array(list(COUNTIES.values()))
+    given = np.array([COUNTIES[code] for code in sorted(COUNTIES)])
     assert counts.sizes == (1, 100)
     assert [len(counts.hierarchy.regions(level)) for level in range(3)] == [1, 3, 4]
     np.testing.assert_array_equal(counts.leaf[:, :6], given[:, :6])

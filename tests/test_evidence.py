@@ -20,9 +20,11 @@ from tallytree.evidence import check_manifest, check_receipt, check_solution
 from tallytree.folders import hash_file
 from tallytree.manifest import seal
 from tallytree.mechanisms.registry import MECHANISMS
+from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
 from tallytree.privacy.plan import Plan
 from tallytree.release_tables import tabulate_parts
 from tallytree.releases import MANIFEST, MEASUREMENTS, RELEASE
+from tallytree.report.page import write_page
 
 H = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY"), ("US", "WA")])
 COUNTS = tt.GroupCounts(H, (1, 4), [[50, 20, 9, 3], [70, 10, 0, 1], [5, 5, 5, 5]])
@@ -276,3 +278,69 @@ def test_bounds_of_counts_are_never_said_to_be_enforced(has_frame: bool | None) 
     assert release.manifest["privacy"]["bounds"] == "taken on trust"
     assert release.manifest["data"]["frame"] == has_frame
     assert release.verify().passed
+
+
+FRAME: dict[str, list[Any]] = {"household": [1, 2, 3, 4], "state": ["GA", "GA", "NY", "NY"]}
+
+
+def count_people(frame: dict[str, list[Any]] | None) -> tt.GroupCounts:
+    people = pa.table({"household": [1, 1, 2], "state": ["GA", "GA", "GA"]})
+    listed = None if frame is None else pa.table(frame)
+    return tt.count_groups(people, group="household", regions=["state"], sizes=(0, 3), frame=listed)
+
+
+@pytest.mark.parametrize("frame", [None, FRAME], ids=["records", "frame"])
+def test_only_counts_of_records_have_their_bounds_enforced(frame: dict[str, list[Any]] | None) -> None:
+    counts = count_people(frame)
+    given: dict[str, Any] = {"bounds": counts.bounds, "has_frame": counts.has_frame}
+    edited = {
+        "other numbers": counts.replace(counts.leaf * 7),
+        "the same numbers": counts.replace(counts.leaf),
+        "by hand": tt.GroupCounts(
+            counts.hierarchy, counts.sizes, counts.leaf, assumptions=["own note"], **given
+        ),
+        "by hand, noted": tt.GroupCounts(
+            counts.hierarchy, counts.sizes, counts.leaf, assumptions=counts.assumptions, **given
+        ).add_note("own note"),
+    }
+    for name, other in edited.items():
+        release = tt.release(other, epsilon="1")
+        privacy = release.manifest["privacy"]
+        assert privacy["bounds"] == "taken on trust", name
+        assert privacy["assumed"][0] == say_taken_on_trust(counts.bounds), name
+        assert "A frame lists the groups" not in privacy["statement"], name
+        assert ("every empty group was taken on trust" in privacy["statement"]) == (frame is not None), name
+        assert release.verify().passed
+    for same in (counts, counts.add_note("own note")):
+        release = tt.release(same, epsilon="1")
+        assert release.manifest["privacy"]["bounds"] == "enforced on the records of people"
+        assert say_taken_on_trust(counts.bounds) not in release.manifest["privacy"]["assumed"]
+        assert release.verify().passed
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        counts.leaf.flags.writeable = True
+
+
+def test_bounds_forged_as_enforced_are_found(folder: Path) -> None:
+    enforced = "enforced on the records of people"
+    assert forge(folder, lambda m: m["privacy"].update(bounds=enforced)) == ["statement"]
+
+    def forge_frame(manifest: Any) -> None:
+        manifest["privacy"]["bounds"] = enforced
+        manifest["data"]["frame"] = False
+
+    assert forge(folder, forge_frame) == ["statement"]
+
+
+@pytest.mark.parametrize(("sizes", "assumed"), [((0, 2), True), ((1, 3), False)])
+def test_that_a_table_counts_empty_groups_is_an_assumption(sizes: tuple[int, int], assumed: bool) -> None:
+    """Nobody knows it of a table, whatever its sizes start at."""
+    table = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [5, 7]})
+    by_hand = tt.GroupCounts(H, sizes, np.ones((3, 3), dtype=np.int64))
+    for counts in (by_hand, tt.GroupCounts.from_table(table, regions=["state"], sizes=sizes)):
+        release = tt.release(counts, epsilon="1")
+        privacy = release.manifest["privacy"]
+        assert (EMPTY_GROUPS_ON_TRUST in privacy["assumed"]) == assumed
+        assert ("every empty group was taken on trust" in privacy["statement"]) == assumed
+        assert "so the guarantee also covers" not in privacy["statement"]
+        page = write_page(release, release.verify())
+        assert ("every empty group was taken on trust" in page) == assumed

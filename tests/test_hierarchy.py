@@ -1,5 +1,7 @@
 """The region hierarchy."""
 
+from random import Random
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -119,6 +121,27 @@ def test_a_table_in_any_order_gives_the_tree_of_its_paths(seed: int, levels: int
     assert found == expected
     assert found.leaves == expected.leaves
     assert hash(found) == hash(expected)
+
+
+NAMES = st.text(st.sampled_from("aZ\u00e9\uffee\U0001f600 0"), min_size=1, max_size=3).filter(str.strip)
+
+
+@given(st.lists(st.lists(NAMES, max_size=3), min_size=1, max_size=12), st.randoms())
+def test_a_sorted_tree_is_that_of_the_sorted_paths(below: list[list[str]], random: Random) -> None:
+    """Compared by code points: UTF-16 would have the last of these characters before the one above it."""
+    paths = {("root", *names) for names in below}
+    leaves = [path for path in paths if not any(len(p) > len(path) and p[: len(path)] == path for p in paths)]
+    random.shuffle(leaves)
+    levels = [f"level {i}" for i in range(max(map(len, leaves)))]
+    h = tt.Hierarchy.from_paths(levels, leaves)
+    found, number = h.sort()
+    expected = tt.Hierarchy.from_paths(levels, sorted(leaves))
+    assert found == expected
+    assert found.leaves == expected.leaves
+    assert [found.leaves[place] for place in number] == leaves
+    again, same = found.sort()
+    assert again.leaves == found.leaves
+    assert same.tolist() == list(range(len(leaves)))
 
 
 @given(seed=st.integers(0, 10_000), levels=st.integers(1, 5))

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,13 +21,14 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.charts import Line, draw_lines
 from tallytree.cli.main import app
-from tallytree.errors import FolderError, InputError, MechanismError, SpecError
+from tallytree.count_files import KEY, write_counts
+from tallytree.errors import CountsError, FolderError, InputError, MechanismError, SpecError
 from tallytree.planning.advice import AROUND, Advice, advise
 from tallytree.planning.files import write_spec
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
 from tallytree.planning.goals import Goal, parse_goal
 from tallytree.planning.splits import even_split, find_split
-from tallytree.planning.stand_ins import invent_from_totals, read_release
+from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table
 from tallytree.privacy.budget import parse_exact
 from tests.commands import Run
 
@@ -252,6 +255,73 @@ def test_the_table_to_release_cannot_stand_in_for_itself(tmp_path: Path) -> None
     assert isinstance(run.exception, SpecError)
     assert "itself" in str(run.exception)
     assert [path.name for path in tmp_path.iterdir()] == ["counts.csv"]
+
+
+PEOPLE = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
+
+
+def count_people() -> tt.GroupCounts:
+    return tt.count_groups(PEOPLE, group="household", regions=["state"], sizes=(1, 3))
+
+
+def write_sensitive(folder: Path) -> list[str]:
+    """Files of true counts, which say in one way or the other that they are: also an old one, and a link."""
+    counts = count_people()
+    write_counts(counts, folder / "counts.parquet", as_csv=False)
+    write_counts(counts, folder / "Sensitive-counts.csv", as_csv=True)
+    (folder / "link.csv").symlink_to("Sensitive-counts.csv")
+    table = pa_parquet.read_table(folder / "counts.parquet")
+    facts = json.loads((table.schema.metadata or {})[KEY])
+    facts.pop("sha256", None)
+    old = table.replace_schema_metadata({KEY: json.dumps(facts).encode()})
+    pa_parquet.write_table(old, folder / "old.parquet")
+    return ["counts.parquet", "Sensitive-counts.csv", "link.csv", "old.parquet"]
+
+
+@pytest.mark.parametrize("more", [[], ["--totals"]], ids=["counts", "totals"])
+def test_counts_that_are_marked_as_sensitive_cannot_stand_in(
+    more: list[str], run: Run, tmp_path: Path
+) -> None:
+    flags = ["--region", "state", "--sizes", "0:5", "--epsilon", "1", "--data", "other.parquet", *more]
+    for name in write_sensitive(tmp_path):
+        code, out, err = run("plan", name, *flags, "--out", "release.toml")
+        assert (code, out) == (2, "")
+        assert "sensitive: a plan made on it would not be private" in " ".join(err.split())
+        assert not (tmp_path / "release.toml").exists()
+
+
+def test_counts_of_people_cannot_stand_in(tmp_path: Path) -> None:
+    counts = count_people()
+    write_sensitive(tmp_path)
+    read = [
+        tt.GroupCounts.from_table(tmp_path / name, regions=["state"])
+        for name in ("counts.parquet", "old.parquet")
+    ]
+    for sensitive in (counts, counts.replace(counts.leaf + 1), counts.add_note("a note"), *read):
+        with pytest.raises(CountsError, match="counted from records of people, so it is sensitive"):
+            advise(sensitive, epsilon=1, goal=Goal(), mechanism="direct-dp")
+        with pytest.raises(CountsError, match="counted from records of people, so it is sensitive"):
+            forecast(sensitive, epsilon=1, mechanism="direct-dp", budget={"root": 50, "state": 50}, runs=1)
+    columns: dict[str, Any] = {"groups": "groups", "sizes": (1, 3), "root": "all", "root_level": "root"}
+    table = pa_parquet.read_table(tmp_path / "counts.parquet")
+    for source in (table, table.sort_by("groups"), tmp_path / "counts.parquet"):
+        with pytest.raises(CountsError, match="marked as sensitive"):
+            invent_from_totals(source, regions=["state"], **columns)
+        with pytest.raises(CountsError, match="marked as sensitive"):
+            read_table(source, regions=["state"], size="size", **columns)
+    public = tt.GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)  # which says that they are public
+    forecast(public, epsilon=1, mechanism="direct-dp", budget={"root": 50, "state": 50}, runs=1)
+
+
+def test_a_link_to_the_table_to_release_cannot_stand_in_for_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "counts.csv").write_text("state,size,groups\nGA,1,5\nNY,2,7\n")
+    (tmp_path / "hard.csv").hardlink_to(tmp_path / "counts.csv")
+    (tmp_path / "soft.csv").symlink_to("counts.csv")
+    for name in ("hard.csv", "soft.csv"):
+        flags = ["--region", "state", "--sizes", "1:3", "--epsilon", "1", "--data", "counts.csv"]
+        code, _, err = run("plan", name, *flags)
+        assert code == 2
+        assert "is the table to release itself" in err
 
 
 @pytest.mark.parametrize("name", ["loop.csv", "x" * 300 + ".csv"])

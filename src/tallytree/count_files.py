@@ -1,28 +1,40 @@
 """True counts in a file, between counting and releasing. Sensitive: nothing in it is private.
 
 A Parquet file carries with it where the counts are from: the bounds that were enforced and what was taken
-on trust, so that a release from it claims neither more nor less than one straight from the records.
+on trust, so that a release from it claims neither more nor less than one straight from the records. A digest
+over that and over all regions and cells shows whether anything was changed since. It is no signature: who
+wants to forge a file can make it anew.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from tallytree.counts import GroupCounts
 from tallytree.errors import CountsError, SpecError, show
+from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import Names
 from tallytree.privacy.neighbours import Bounds
-from tallytree.sizes import Sizes, check_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.tables import Table
+
+Ints = npt.NDArray[np.int64]
 
 KEY = b"tallytree.counts"
+DIGEST = "sha256"
+"""Where a file's account of itself keeps the digest; files of earlier versions have none."""
 WARNING = (
     "SENSITIVE: these are true counts, without noise and not private. Keep this file as safe as the records "
     "that it was made from, and delete it after the release."
@@ -37,8 +49,15 @@ class Origin:
     bounds: Bounds
     assumptions: tuple[str, ...]
     has_frame: bool
+    regions: tuple[str, ...] | None
+    facts: Mapping[str, Any]
+    """All of it, but for the digest."""
+    digest: str | None
+    """Without one it is not known whether these are the counts that were counted."""
 
-    def check(self, sizes: Sizes | None, bounds: Bounds | None) -> tuple[Sizes, Bounds]:
+    def check(
+        self, sizes: Sizes | None, bounds: Bounds | None, regions: Sequence[str]
+    ) -> tuple[Sizes, Bounds]:
         """The sizes and bounds that were enforced; to release with others would promise what is not so."""
         if sizes is not None and check_sizes(sizes) != self.sizes:
             low, high = self.sizes
@@ -48,7 +67,21 @@ class Origin:
             raise CountsError(
                 f"The groups were counted with max_records = {m} and max_quantity = {z}: release them so."
             )
+        if self.regions is not None and tuple(regions) != self.regions:
+            named = ", ".join(map(show, self.regions)) or "none"
+            raise CountsError(f"The groups were counted with the region columns {named}: release them so.")
         return self.sizes, self.bounds
+
+    def check_cells(self, hierarchy: Hierarchy, place: Ints, groups: Ints) -> None:
+        """Refuse cells, given as leaf * sizes + size, other than those that were counted.
+
+        ``hierarchy`` has the regions of the table alone, sorted.
+        """
+        if self.digest is not None and _digest(self.facts, hierarchy, place, groups) != self.digest:
+            raise CountsError(
+                "These are not the counts that 'tallytree count' wrote: the table was changed since, as its "
+                "digest (SHA-256) shows. Count the groups again."
+            )
 
 
 def check_count_file(path: Path, regions: Sequence[str]) -> None:
@@ -74,6 +107,14 @@ def write_counts(counts: GroupCounts, file: Path, *, as_csv: bool) -> None:
         pa_parquet.write_table(table.replace_schema_metadata({KEY: _describe(counts)}), file)
 
 
+def has_sensitive_name(table: Table) -> bool:
+    """Whether a file is called sensitive, as a CSV file of counts must be; also one that a link leads to."""
+    if not isinstance(table, (str, os.PathLike)):
+        return False
+    path = os.fsdecode(table)
+    return any("sensitive" in Path(name).name.lower() for name in (path, os.path.realpath(path)))
+
+
 def read_origin(table: pa.Table) -> Origin | None:
     """Where the counts of a table are from, if it says so."""
     text = (table.schema.metadata or {}).get(KEY)
@@ -81,19 +122,27 @@ def read_origin(table: pa.Table) -> Origin | None:
         return None
     try:
         facts: dict[str, Any] = json.loads(text)
-        assumed, has_frame = facts["assumed"], facts["has_frame"]
-        if not isinstance(assumed, list) or not all(isinstance(note, str) for note in assumed):
-            raise TypeError
-        if not isinstance(has_frame, bool):
+        digest = facts.pop(DIGEST, None)
+        has_frame = facts["has_frame"]
+        if not isinstance(has_frame, bool) or not (digest is None or isinstance(digest, str)):
             raise TypeError
         return Origin(
             check_sizes(facts["sizes"]),
             Bounds(max_records=facts["max_records"], max_quantity=facts["max_quantity"]),
-            tuple(assumed),
+            _check_texts(facts["assumed"]),
             has_frame,
+            _check_texts(facts["regions"]) if digest is not None else None,
+            facts,
+            digest,
         )
-    except (KeyError, TypeError, ValueError, RecursionError):
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise CountsError("The table's own account of how it was counted is damaged.") from None
+
+
+def _check_texts(given: object) -> tuple[str, ...]:
+    if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+        raise TypeError
+    return tuple(given)
 
 
 def _tabulate(counts: GroupCounts) -> pa.Table:
@@ -119,7 +168,40 @@ def _describe(counts: GroupCounts) -> bytes:
         "sizes": list(counts.sizes),
         "max_records": counts.bounds.max_records,
         "max_quantity": counts.bounds.max_quantity,
+        "regions": list(counts.hierarchy.levels[1:]),
         "assumed": list(counts.assumptions),
         "has_frame": counts.has_frame,
     }
+    if counts.is_enforced:
+        hierarchy, number = counts.hierarchy.sort()
+        leaf, size, groups = counts.list_cells()
+        facts[DIGEST] = _digest(facts, hierarchy, number[leaf] * count_sizes(counts.sizes) + size, groups)
     return json.dumps(facts).encode()
+
+
+def _digest(facts: Mapping[str, Any], hierarchy: Hierarchy, place: Ints, groups: Ints) -> str:
+    """SHA-256 over facts, regions and cells, however these were ordered; cells without groups are left out.
+
+    Not over the root, which has no column in the file.
+    """
+    if not (place[1:] > place[:-1]).all():
+        order = np.argsort(place, kind="stable")
+        place, groups = place[order], groups[order]
+    if not groups.all():
+        place, groups = place[groups != 0], groups[groups != 0]
+    parts: list[npt.NDArray[Any]] = [np.frombuffer(json.dumps(facts, sort_keys=True).encode(), np.uint8)]
+    for level in range(1, len(hierarchy.levels)):
+        parts += [*_get_text(hierarchy.names(level)), hierarchy.parents(level)]
+    digest = hashlib.sha256()
+    for part in (*parts, place, groups):
+        digest.update(f"{part.nbytes},".encode())  # so that no two parts can be taken for others
+        digest.update(np.ascontiguousarray(part).data)
+    return digest.hexdigest()
+
+
+def _get_text(names: Names) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """How long each name is, and all of them one after the other, in UTF-8."""
+    buffers: list[Any] = names.buffers()
+    _, offsets, text = buffers
+    ends = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
+    return np.diff(ends), np.frombuffer(text, np.uint8)[ends[0] : ends[-1]]

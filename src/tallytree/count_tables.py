@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.count_files import read_origin
-from tallytree.counts import GroupCounts, whole_numbers
+from tallytree.counts import GroupCounts, mark_as_counted, whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import store_cells
 from tallytree.path_trees import PathTree
-from tallytree.privacy.neighbours import Bounds, say_taken_on_trust
+from tallytree.privacy.neighbours import Bounds
 from tallytree.region_tables import (
     check_purposes,
     check_region_columns,
@@ -58,35 +58,34 @@ def read_counts(
     refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
     origin = read_origin(data)
     if origin is not None:
-        sizes, bounds = origin.check(sizes, bounds)
-    bounds = bounds or Bounds()
-    assumptions = [say_taken_on_trust(bounds)]
+        sizes, bounds = origin.check(sizes, bounds, regions)
+    notes = []
     if sizes is None:
         sizes = _find_sizes(row_size, size)
-        assumptions.append(SIZES_FROM_DATA)
+        notes.append(SIZES_FROM_DATA)
     low, high = check_sizes(sizes)
     refuse_rows((row_size < low) | (row_size > high), f"column {show(size)} is not from {low} to {high}")
-
     tree = read_tree(data, regions, root)
+    levels, cells, column = [root_level, *regions], count_sizes((low, high)), row_size - low
+    if origin is not None:
+        named, row_leaf = _list_regions(tree, levels)
+        origin.check_cells(named, row_leaf * cells + column, row_groups)
     if hierarchy is None:
-        refuse_inner_regions(tree)
-        hierarchy = Hierarchy.from_tree([root_level, *regions], tree)
-        row_leaf = tree.leaves.row
-        assumptions.append(REGIONS_FROM_DATA)
+        hierarchy, row_leaf = _list_regions(tree, levels)
+        notes.append(REGIONS_FROM_DATA)
     else:
         row_leaf = _find_leaves(tree, hierarchy)
-    cells = count_sizes((low, high))
-    place = row_leaf * cells + (row_size - low)
+    place = row_leaf * cells + column
     refuse_repeats(place)
-    leaf = store_cells(place, row_groups, (hierarchy.leaf_count, cells))
-    return GroupCounts(
+    counts = GroupCounts(
         hierarchy,
         (low, high),
-        leaf,
+        store_cells(place, row_groups, (hierarchy.leaf_count, cells)),
         bounds=bounds,
-        assumptions=assumptions if origin is None else origin.assumptions,
+        assumptions=notes if origin is None else origin.assumptions,
         has_frame=None if origin is None else origin.has_frame,
     )
+    return counts if origin is None else mark_as_counted(counts, enforced=origin.digest is not None)
 
 
 def _check_names(regions: Sequence[str], size: str, groups: str) -> None:
@@ -116,6 +115,17 @@ def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise CountsError(f"{what} must be whole numbers, but the column holds {column.type}.")
     return whole_numbers(column.to_numpy(), what)
+
+
+def _list_regions(tree: PathTree, levels: Sequence[str]) -> tuple[Hierarchy, Ints]:
+    """The regions that the rows name, sorted, and for each row its leaf.
+
+    What is published is in the order of the regions, and the order of rows in a table may tell all about its
+    counts: it may have been made with ORDER BY groups.
+    """
+    refuse_inner_regions(tree)
+    hierarchy, number = Hierarchy.from_tree(levels, tree).sort()
+    return hierarchy, number[tree.leaves.row]
 
 
 def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:

@@ -14,7 +14,7 @@ from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import LevelArrays, Stored, add_children, is_large
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
-from tallytree.privacy.neighbours import Bounds, check_bounds, say_taken_on_trust
+from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, Bounds, check_bounds, say_taken_on_trust
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.sparse_rows import SparseRows
 from tallytree.tables import Table
@@ -29,6 +29,10 @@ class GroupCounts:
     many leaves most counts are zero: ``from_table`` then keeps only the others (``SparseRows``).
     Its ``repr`` shows no count, and it refuses to be pickled.
 
+    ``bounds`` on a person are taken on trust here, and a release says so: only :func:`tallytree.count_groups`
+    enforces them. ``assumptions`` are further notes for the manifest. ``has_frame`` says whether a public
+    frame lists the groups, which is taken on trust as well.
+
     >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
     >>> counts = GroupCounts(h, sizes=(1, 3), leaf=[[2, 0, 1], [1, 1, 1]])
     >>> counts.array("nation").tolist()
@@ -42,7 +46,7 @@ class GroupCounts:
         leaf: npt.ArrayLike | SparseRows,
         *,
         bounds: Bounds | None = None,
-        assumptions: Sequence[str] | None = None,
+        assumptions: Sequence[str] = (),
         has_frame: bool | None = None,
     ) -> None:
         if not isinstance(hierarchy, Hierarchy):
@@ -54,10 +58,11 @@ class GroupCounts:
             raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
         self._leaf = _check_leaf(leaf, (hierarchy.leaf_count, count_sizes(self._sizes)))
         self._total = int((self._leaf.values if isinstance(self._leaf, SparseRows) else self._leaf).sum())
-        if assumptions is None:
-            assumptions = [say_taken_on_trust(self._bounds)]
-        self._assumptions = tuple(assumptions)
+        self._notes = _check_notes(assumptions)
+        if has_frame is not None and not isinstance(has_frame, bool):
+            raise CountsError("has_frame must be True, False or None.")
         self._has_frame = has_frame
+        self._is_of_people = self._is_enforced = False  # see mark_as_counted
 
     @classmethod
     def from_table(
@@ -81,8 +86,11 @@ class GroupCounts:
         region and ``root_level`` its level.
 
         Regions and sizes are public. Give them with ``hierarchy`` and ``sizes``: what is left out is
-        read from the table, and the release says so. A table that ``tallytree count`` wrote knows its sizes
-        and the bounds that were enforced.
+        read from the table, and the release says so. Regions that are read from it are sorted by name, so
+        that the order of its rows is not published; those of a ``hierarchy`` keep their order.
+
+        A table that ``tallytree count`` wrote knows its sizes and the bounds that were enforced, and is
+        refused if it was changed since.
         """
         from tallytree.count_tables import read_counts
 
@@ -112,12 +120,27 @@ class GroupCounts:
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What was taken on trust when the counts were made, in words; for the manifest."""
-        return self._assumptions
+        trusted = []
+        if not self._is_enforced:
+            trusted.append(say_taken_on_trust(self._bounds))
+            if self._has_frame or (self._has_frame is None and self._sizes[0] == 0):
+                trusted.append(EMPTY_GROUPS_ON_TRUST)
+        return (*trusted, *(note for note in self._notes if note not in trusted))
 
     @property
     def has_frame(self) -> bool | None:
         """Whether a public frame lists the groups, or (False) the records themselves; None: nobody said."""
         return self._has_frame
+
+    @property
+    def is_of_people(self) -> bool:
+        """Whether they were counted from records of people; also true if they were changed since."""
+        return self._is_of_people
+
+    @property
+    def is_enforced(self) -> bool:
+        """Whether ``bounds`` were enforced on records of people: on all, and nothing was changed since."""
+        return self._is_enforced
 
     @property
     def leaf(self) -> Ints:
@@ -140,15 +163,26 @@ class GroupCounts:
         return self.levels[self._hierarchy.index(level)]
 
     def replace(self, leaf: npt.ArrayLike) -> GroupCounts:
-        """The same regions, sizes and bounds with other counts."""
-        return GroupCounts(
+        """Return other counts for the same regions, sizes and bounds: these are then taken on trust."""
+        return self._rebuild(leaf, self._notes)
+
+    def add_note(self, note: str) -> GroupCounts:
+        """Return the same counts with a further assumption for the manifest."""
+        noted = self._rebuild(self._leaf, [*self._notes, note])
+        noted._is_enforced = self._is_enforced
+        return noted
+
+    def _rebuild(self, leaf: npt.ArrayLike | SparseRows, notes: Sequence[str]) -> GroupCounts:
+        rebuilt = GroupCounts(
             self._hierarchy,
             self._sizes,
             leaf,
             bounds=self._bounds,
-            assumptions=self._assumptions,
+            assumptions=notes,
             has_frame=self._has_frame,
         )
+        rebuilt._is_of_people = self._is_of_people
+        return rebuilt
 
     @cached_property
     def levels(self) -> LevelArrays:
@@ -211,6 +245,15 @@ class GroupCounts:
         return f"GroupCounts({self._hierarchy!r}, sizes {low} to {high})"
 
 
+def mark_as_counted(counts: GroupCounts, *, enforced: bool) -> GroupCounts:
+    """``counts``, which are known to be of records of people; with ``enforced``, so are their bounds.
+
+    Only for what has just counted the records, or has checked that a file holds what was counted.
+    """
+    counts._is_of_people, counts._is_enforced = True, enforced
+    return counts
+
+
 def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
     """``values`` as 64-bit integers; anything that is not a whole number is refused."""
     try:
@@ -239,6 +282,12 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
     return array.astype(np.int64)
 
 
+def _check_notes(notes: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(notes, (list, tuple)) or not all(isinstance(note, str) for note in notes):
+        raise CountsError("The assumptions must be a list of texts.")
+    return tuple(notes)
+
+
 def _check_leaf(leaf: npt.ArrayLike | SparseRows, shape: tuple[int, int]) -> Ints | SparseRows:
     given = leaf.values if isinstance(leaf, SparseRows) else leaf
     array = whole_numbers(given, "The counts")
@@ -256,4 +305,4 @@ def _check_leaf(leaf: npt.ArrayLike | SparseRows, shape: tuple[int, int]) -> Int
     if isinstance(leaf, SparseRows):
         return leaf
     array.flags.writeable = False
-    return array
+    return array.view()  # which cannot be made writable again

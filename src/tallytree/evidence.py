@@ -16,7 +16,9 @@ from tallytree.manifest import Manifest, seal, state_privacy
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import mechanism
 from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.neighbours import say_taken_on_trust
 from tallytree.privacy.plan import Plan
+from tallytree.statement import ENFORCED
 from tallytree.verification import Check
 
 Ints = npt.NDArray[np.int64]
@@ -36,12 +38,17 @@ def check_statement(manifest: Manifest, plan: Plan, total: int) -> Check:
     """What the manifest promises is what its plan gives, down to the words of this version."""
     stated = manifest["privacy"]
     assumed = stated.get("assumed")
+    assumptions = assumed if isinstance(assumed, list) else []
+    has_frame = manifest["data"].get("frame")
+    # Only records of people have bounds enforced on them, and it is known of these whether a frame was given.
+    on_trust = has_frame is None or say_taken_on_trust(plan.bounds) in assumptions
     derived = state_privacy(
         plan,
         total=total,
         noise=stated.get("noise"),
-        assumptions=assumed if isinstance(assumed, list) else [],
-        has_frame=manifest["data"].get("frame"),
+        assumptions=assumptions,
+        has_frame=has_frame,
+        enforced=stated.get("bounds") == ENFORCED and not on_trust,
         receipt=read_receipt(manifest),
     )
     same_version = _read(manifest, "software", "tallytree") == __version__

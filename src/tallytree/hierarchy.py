@@ -11,7 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import HierarchyError, name_choices, show
-from tallytree.path_trees import Column, Names, PathTree, encode_column, encode_names, find_blank, grow_tree
+from tallytree.path_trees import (
+    Column,
+    Names,
+    PathTree,
+    encode_column,
+    encode_names,
+    find_blank,
+    grow_tree,
+    invert,
+    sort_regions,
+)
 
 Path = tuple[str, ...]
 Ints = npt.NDArray[np.int64]
@@ -234,6 +244,36 @@ class Hierarchy:
         """The tree of the first ``levels`` levels: what has children in the last of them becomes a leaf."""
         return Hierarchy(self._levels[:levels], self._names[:levels], self._parents[:levels])
 
+    def sort(self) -> tuple[Hierarchy, Ints]:
+        """Return the tree with its regions sorted by path, and for each leaf its number there.
+
+        Names are compared by code points. An order in which regions were met in sensitive data may tell about
+        these; the sorted one tells nothing but the names.
+
+        >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "NY"), ("US", "GA")])
+        >>> ordered, number = h.sort()
+        >>> ordered.leaves, number.tolist()
+        ((('US', 'GA'), ('US', 'NY')), [1, 0])
+        """
+        moves = sort_regions(self._names, self._parents)
+        leaf_level, leaf_index = self._leaf_places
+        is_even = bool((leaf_level == len(moves) - 1).all())
+        if is_even and all(map(_is_range, [*moves, leaf_index])):  # a large tree is not built twice
+            return self, leaf_index
+        names, parents = [self._names[0]], [self._parents[0]]
+        for level in range(1, len(moves)):
+            first = invert(moves[level])
+            names.append(self._names[level].take(first))
+            parents.append(moves[level - 1][self._parents[level][first]])
+        ordered = Hierarchy(self._levels, names, parents)  # its leaves level by level
+        place, number = np.empty_like(leaf_level), np.empty_like(leaf_level)
+        for level in np.unique(leaf_level).tolist():
+            here = np.flatnonzero(leaf_level == level)
+            place[here] = moves[level][leaf_index[here]]
+            number[here] = ordered.last_leaves(level)[place[here]]
+        first = invert(number)
+        return Hierarchy(self._levels, names, parents, (leaf_level[first], place[first])), number
+
     def find_children(self, level: int, parents: Ints, names: Names) -> Ints:
         """For each pair, the region of ``level`` with that parent and that name; -1 if there is none.
 
@@ -314,6 +354,11 @@ class Hierarchy:
             f"{name}: {regions}" for name, regions in zip(self._levels, self.region_counts, strict=True)
         )
         return f"Hierarchy({shape})"
+
+
+def _is_range(values: Ints) -> bool:
+    """Whether these are 0, 1, 2 and so on."""
+    return bool((values == np.arange(len(values))).all())
 
 
 def _frozen(values: Ints) -> Ints:

@@ -17,13 +17,13 @@ from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.limits import MAX_GROUPS, MAX_SCALE
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
-from tallytree.privacy.neighbours import Bounds, say_taken_on_trust
+from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.privacy.queries import find_query
 from tallytree.privacy.units import UnitName
 from tallytree.privacy.zcdp import parse_delta
 from tallytree.sizes import check_sizes
-from tallytree.statement import describe_protection, list_public_facts
+from tallytree.statement import ENFORCED, ON_TRUST, describe_protection, list_public_facts
 from tallytree.versions import find_versions
 
 FORMAT = "tallytree-release-1"
@@ -50,6 +50,7 @@ def write_manifest(
     noise: str,
     assumptions: Sequence[str],
     has_frame: bool | None,
+    enforced: bool,
     solution: Solution,
     created: str,
     receipt: Receipt | None = None,
@@ -63,7 +64,13 @@ def write_manifest(
             **find_versions(PACKAGES),
         },
         "privacy": state_privacy(
-            plan, total=total, noise=noise, assumptions=assumptions, has_frame=has_frame, receipt=receipt
+            plan,
+            total=total,
+            noise=noise,
+            assumptions=assumptions,
+            has_frame=has_frame,
+            enforced=enforced,
+            receipt=receipt,
         ),
         "data": {
             "levels": list(plan.hierarchy.levels),
@@ -95,18 +102,21 @@ def state_privacy(
     noise: str,
     assumptions: Sequence[str],
     has_frame: bool | None,
+    enforced: bool,
     receipt: Receipt | None,
 ) -> dict[str, Any]:
-    """What is promised to whom, all of it but ``noise`` and ``assumptions`` worked out from the plan."""
-    on_trust = has_frame is None or say_taken_on_trust(plan.bounds) in assumptions
+    """What is promised to whom: worked out from the plan, but for what is known about the counts.
+
+    That is ``noise``, ``assumptions``, ``has_frame`` and ``enforced``: see :class:`tallytree.GroupCounts`.
+    """
     return {
-        "statement": describe_protection(plan, has_frame=has_frame),
+        "statement": describe_protection(plan, has_frame=has_frame, enforced=enforced),
         "epsilon": str(plan.epsilon),
         **_state_concentrated(plan),
         "neighbours": "datasets that differ by one person",
         "max_records": plan.bounds.max_records,
         "max_quantity": plan.bounds.max_quantity,
-        "bounds": "taken on trust" if on_trust else "enforced on the records of people",
+        "bounds": ENFORCED if enforced else ON_TRUST,
         "levels": [
             {
                 "name": level.name,

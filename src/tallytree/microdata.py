@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from tallytree.count_tables import REGIONS_FROM_DATA
-from tallytree.counts import GroupCounts
+from tallytree.counts import GroupCounts, mark_as_counted
 from tallytree.engines.opening import is_database, open_session
 from tallytree.engines.settings import Engine
 from tallytree.errors import CountsError, EngineError, show
@@ -114,7 +114,7 @@ def count_groups(
             listed or people, root, root_level, drop=drop and listed is None
         )
         leaf = counter.count(people, listed, Counting(hierarchy=known, sizes=span, bounds=bounds, drop=drop))
-    return GroupCounts(
+    counts = GroupCounts(
         known,
         span,
         leaf,
@@ -127,6 +127,7 @@ def count_groups(
         ],
         has_frame=frame is not None,
     )
+    return mark_as_counted(counts, enforced=True)
 
 
 def _check_columns(

@@ -95,6 +95,32 @@ def grow_tree(columns: Sequence[Column]) -> PathTree:
     return PathTree(tuple(names), tuple(parents), level[run], region[run])
 
 
+def sort_regions(names: Sequence[Names], parents: Sequence[Ints]) -> list[Ints]:
+    """Per level: where each region goes when all are sorted by their paths, name by name in code-point order.
+
+    The result depends on the set of paths alone, not on the order in which they came.
+    """
+    moves = [np.arange(len(names[0]))]
+    for level in range(1, len(names)):
+        above = moves[-1][parents[level]]
+        before, after = above[:-1], above[1:]
+        rises = pc.less(names[level][:-1], names[level][1:]).to_numpy(zero_copy_only=False)
+        if ((before < after) | (before == after) & rises).all():  # as in most files
+            moves.append(np.arange(len(above)))
+            continue
+        column = encode_column(names[level])
+        rank = invert(pc.sort_indices(column.names).to_numpy())
+        moves.append(invert(np.argsort(above * len(rank) + rank[column.codes], kind="stable")))
+    return moves
+
+
+def invert(order: npt.NDArray[np.integer]) -> Ints:
+    """Where each goes, from which comes first, second and so on."""
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
 def number_by_appearance(keys: Ints) -> tuple[Ints, Ints]:
     """Each key's number, counted by first appearance; and the keys by number."""
     encoded = pa.array(keys, pa.int64()).dictionary_encode()

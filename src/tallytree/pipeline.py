@@ -150,6 +150,7 @@ def _carry_out(
         noise=measurements.noise,
         assumptions=counts.assumptions,
         has_frame=counts.has_frame,
+        enforced=counts.is_enforced,
         solution=solution,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         receipt=receipt,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tallytree.count_files import has_sensitive_name, read_origin
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import Column, PathTree, encode_column, encode_names, find_blank, grow_tree
@@ -21,14 +22,20 @@ Ints = npt.NDArray[np.int64]
 def read_hierarchy(
     table: Table, *, regions: Sequence[str], root: str = "all", root_level: str = "root"
 ) -> Hierarchy:
-    """The tree of a table with a row for each leaf, and a column for each level below the root.
+    """The tree of a public table with a row for each leaf, and a column for each level below the root.
 
-    Rows may repeat. Where a leaf stands above the last level, the columns below it are null. ``table`` is a
-    pandas, Polars or Arrow table or the path of a CSV or Parquet file.
+    Regions keep the order in which the table first names them. Rows may repeat. Where a leaf stands above the
+    last level, the columns below it are null. ``table`` is a pandas, Polars or Arrow table or the path of a
+    CSV or Parquet file.
     """
     check_region_columns(regions)
     check_root(root, root_level)
     data = read_columns(table, list(regions), text=list(regions))
+    if has_sensitive_name(table) or read_origin(data) is not None:
+        raise CountsError(
+            "The table of regions says that it is sensitive, but regions must be public: give a public list "
+            "of them."
+        )
     if data.num_rows == 0:
         raise CountsError("The table of regions has no rows.")
     tree = read_tree(data, regions, root)

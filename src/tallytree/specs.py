@@ -6,6 +6,7 @@ import glob
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,7 @@ from tallytree.counts import GroupCounts
 from tallytree.engines.files import find_files, has_file_ending, share_files
 from tallytree.engines.opening import is_address
 from tallytree.engines.settings import Engine, EngineName
-from tallytree.errors import SpecError, describe, name_choices, show
+from tallytree.errors import EngineError, SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
 from tallytree.privacy.losses import Loss
@@ -143,11 +144,12 @@ class CountSpec:
         """The public regions, if there is a table of them."""
         if self.hierarchy is None:
             return None
-        if not is_address(self.source) and share_files(find_files(self.source).paths, [self.hierarchy]):
-            raise SpecError(
-                "The hierarchy is the table of the source itself. It lists the regions that are public, with "
-                "or without groups: if there is no such list, leave it out."
-            )
+        with suppress(EngineError):  # whoever reads the source says what is wrong with it
+            if not is_address(self.source) and share_files(find_files(self.source).paths, [self.hierarchy]):
+                raise SpecError(
+                    "The table of regions is the source itself, but regions must be public: give a public "
+                    "list of them, or none, and they are read from the source."
+                )
         return read_hierarchy(
             self.hierarchy, regions=self.regions, root=self.root, root_level=self.root_level
         )

@@ -3,11 +3,16 @@
 from tallytree.privacy.budget import show_exact
 from tallytree.privacy.plan import Plan
 
+ENFORCED = "enforced on the records of people"
+ON_TRUST = "taken on trust"
+"""What a manifest says of the bounds on a person."""
 
-def describe_protection(plan: Plan, *, has_frame: bool | None = None) -> str:
+
+def describe_protection(plan: Plan, *, has_frame: bool | None, enforced: bool) -> str:
     """Who is protected, from what, and how strongly.
 
-    ``has_frame`` tells where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`.
+    ``has_frame`` tells where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`. Without
+    ``enforced``, counts were given, and what they count is not known for sure.
     """
     m, z = plan.bounds.max_records, plan.bounds.max_quantity
     unit = plan.unit.name
@@ -15,7 +20,7 @@ def describe_protection(plan: Plan, *, has_frame: bool | None = None) -> str:
     return (
         f"{describe_guarantee(plan)} A person has at most {m} record{'s' if m > 1 else ''}, each of "
         f"quantity at most {z}. {unit.capitalize()} is spent as {parts}; each part covers all regions of its "
-        f"level together. {describe_empty_groups(plan, has_frame)}"
+        f"level together. {describe_empty_groups(plan, has_frame, enforced)}"
     )
 
 
@@ -36,18 +41,23 @@ def describe_guarantee(plan: Plan) -> str:
     )
 
 
-def describe_empty_groups(plan: Plan, has_frame: bool | None) -> str:
+def describe_empty_groups(plan: Plan, has_frame: bool | None, enforced: bool) -> str:
     """Whether the guarantee covers a group that becomes empty."""
     low = plan.sizes[0]
-    if has_frame:
+    if has_frame and enforced:
         return "A frame lists the groups, so the guarantee also covers a person whose group becomes empty."
     if has_frame is False:
         return (
             "The groups are those that the records name, and their list is taken as public: the guarantee "
             "covers neighbours with the same list of groups; it does not hide whether a group exists."
         )
-    if low == 0:
-        return "Sizes start at 0, so the guarantee also covers a person whose group becomes empty."
+    if has_frame or low == 0:
+        why = "It was said that a frame lists the groups" if has_frame else "Sizes start at 0"
+        return (
+            f"{why}; that the counts include every empty group was taken on trust. If they do, the guarantee "
+            "also covers a person whose group becomes empty. If not, it covers neighbours in which no group "
+            "becomes empty, and does not hide whether a group exists."
+        )
     return (
         f"Sizes start at {low} and the list of groups is public, so the guarantee covers neighbours in "
         f"which no group falls below size {low}; it does not hide whether such a group exists."

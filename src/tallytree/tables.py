@@ -29,6 +29,14 @@ def looks_like_address(path: str | os.PathLike[str]) -> bool:
     return bool(_SCHEME.match(os.fsdecode(path)))
 
 
+def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to one file, also by links, or would if it was there."""
+    try:
+        return Path(one).samefile(other)
+    except (OSError, ValueError):
+        return os.path.realpath(one) == os.path.realpath(other)
+
+
 def read_columns(
     source: Table, names: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
 ) -> pa.Table:

@@ -29,7 +29,7 @@ from tests.fuzzing.ledger_damage import damage_ledger
 from tests.fuzzing.ledger_target import SEEDS, use_ledger
 
 HIERARCHY = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
-COUNTS = tt.GroupCounts(HIERARCHY, (1, 3), [[3, 0, 1], [0, 2, 1]], has_frame=False)
+COUNTS = tt.GroupCounts(HIERARCHY, (1, 3), [[3, 0, 1], [0, 2, 1]])
 PEOPLE = pa.table(
     {"household": [1, 1, 2], "person": [1, 2, 3], "hours": [1, 2, 3], "state": ["GA", "GA", "NY"]}
 )
@@ -146,7 +146,8 @@ def _to_csv(table: pa.Table) -> bytes:
 
 def _save_counts() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        write_counts(COUNTS, Path(folder, "counts.parquet"), as_csv=False)
+        counts = tt.count_groups(PEOPLE, group="household", regions=["state"], sizes=(1, 3))
+        write_counts(counts, Path(folder, "counts.parquet"), as_csv=False)
         return Path(folder, "counts.parquet").read_bytes()
 
 

@@ -87,7 +87,8 @@ def _is_demo(folder: Path) -> bool:
         manifest = parse_manifest((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, FolderError):
         return False
-    return bool(manifest["privacy"].get("assumed") == [INVENTED])
+    assumed = manifest["privacy"].get("assumed")
+    return isinstance(assumed, list) and INVENTED in assumed
 
 
 def _print_sizes(released: list[int], true: list[int], shown: int = 10) -> None:

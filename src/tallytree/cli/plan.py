@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -112,8 +111,10 @@ def _check_data(stand_in: str, data: str, out: Path | None) -> None:
 
     A plan made on the table to release would tell of it: its split and its errors are not private.
     """
+    from tallytree.tables import is_same_file
+
     table = (out.parent if out else Path()) / data  # as release.toml will have it
-    if os.path.realpath(table) == os.path.realpath(stand_in):
+    if is_same_file(table, stand_in):
         raise SpecError(
             "The stand-in is the table to release itself. A plan is made on public data in its place: an "
             "earlier table, an earlier release, or public totals."
@@ -127,8 +128,7 @@ def _check_data(stand_in: str, data: str, out: Path | None) -> None:
 def _read(
     stand_in: str, region: list[str] | None, sizes: str | None, totals: bool, columns: dict[str, str]
 ) -> GroupCounts:
-    from tallytree.counts import GroupCounts
-    from tallytree.planning.stand_ins import invent_from_totals, read_release
+    from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table
     from tallytree.specs import parse_sizes
 
     try:
@@ -147,15 +147,7 @@ def _read(
     if totals:
         known = {name: value for name, value in columns.items() if name != "size"}
         return invent_from_totals(stand_in, regions=region, sizes=span, **known)
-    return GroupCounts.from_table(
-        stand_in,
-        regions=region,
-        size=columns["size"],
-        groups=columns["groups"],
-        sizes=span,
-        root=columns["root"],
-        root_level=columns["root_level"],
-    )
+    return read_table(stand_in, regions=region, sizes=span, **columns)
 
 
 def _write_files(

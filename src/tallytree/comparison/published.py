@@ -6,15 +6,13 @@ that has no rows of its own is the sum of its subregions.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.count_files import read_origin
+from tallytree.count_files import has_sensitive_name, read_origin
 from tallytree.count_tables import read_numbers, refuse_repeats
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
@@ -44,8 +42,7 @@ class PublishedTable:
 
 def read_published(table: Table, release: Release, *, size: str, groups: str) -> PublishedTable:
     """The counts of a table or its file."""
-    if isinstance(table, (str, os.PathLike)) and "sensitive" in Path(table).name.lower():
-        # As 'tallytree count' calls a CSV file.
+    if has_sensitive_name(table):
         raise CountsError(NOT_PUBLISHED.format("By the name of its file, which says 'sensitive', this is"))
     root, *below = release.hierarchy.levels
     check_purposes([*below, size, groups])

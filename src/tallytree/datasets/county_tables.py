@@ -12,6 +12,7 @@ import pyarrow as pa
 from tallytree.datasets.columns import Ints, read_names, read_whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import invert
 from tallytree.region_tables import refuse_rows
 from tallytree.tables import Table, read_columns
 
@@ -29,7 +30,7 @@ class CountyTable:
     """What the Census publishes about household sizes."""
 
     hierarchy: Hierarchy
-    """Nation, states and counties by their FIPS codes; the arrays below are in the order of its leaves."""
+    """Nation, states and counties by their FIPS codes, sorted; the arrays below are in their order."""
     small: Ints
     """Counties x sizes 1 to 6."""
     large: Ints
@@ -60,13 +61,18 @@ def read_county_table(source: Table) -> CountyTable:
     large = read_whole_numbers(data[LARGE], LARGE)
     uneven = small.sum(axis=1) + large != read_whole_numbers(data[HOUSEHOLDS], HOUSEHOLDS)
     refuse_rows(uneven, f"the sizes do not add up to column {show(HOUSEHOLDS)}")
-    return CountyTable(make_hierarchy(states, counties), small, large, _find_mean_large(large, data[PEOPLE]))
+    mean_large = _find_mean_large(large, data[PEOPLE])
+    return make_county_table(states, counties, small, large, mean_large)
 
 
-def make_hierarchy(states: Sequence[str], counties: Sequence[str]) -> Hierarchy:
-    """The nation, from each county's state and code."""
+def make_county_table(
+    states: Sequence[str], counties: Sequence[str], small: Ints, large: Ints, mean_large: float
+) -> CountyTable:
+    """The table from each county's state, code and counts, in any order."""
     paths = [(ROOT, state, county) for state, county in zip(states, counties, strict=True)]
-    return Hierarchy.from_paths(LEVELS, paths, unique_names=True)
+    hierarchy, number = Hierarchy.from_paths(LEVELS, paths, unique_names=True).sort()
+    order = invert(number)
+    return CountyTable(hierarchy, small[order], large[order], mean_large)
 
 
 def _find_mean_large(large: Ints, column: pa.ChunkedArray[Any]) -> float:

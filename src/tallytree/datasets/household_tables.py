@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.datasets.columns import Ints
-from tallytree.datasets.county_tables import LEAST_LARGE, CountyTable, make_hierarchy
+from tallytree.datasets.county_tables import LEAST_LARGE, CountyTable, make_county_table
 from tallytree.datasets.files import FilePath, find_column, fit_rows, parse_csv, parse_json, read_text
 from tallytree.errors import CountsError, show
 from tallytree.nation import MEAN_OF_LARGE
@@ -72,8 +72,8 @@ def read_household_sizes(path: FilePath, *, mean_large: float = MEAN_OF_LARGE) -
     total, *sizes = (_read_sizes(rows, header, form.format(n), is_county) for n in range(1, 9))
     refuse_rows(np.sum(sizes, axis=0) != total, "the sizes do not add up to the total")
     by_size = np.stack(sizes, axis=1)[is_county]
-    hierarchy = make_hierarchy([code[:2] for code in counties], counties)
-    return CountyTable(hierarchy, by_size[:, :-1], by_size[:, -1], float(mean_large))
+    states = [code[:2] for code in counties]
+    return make_county_table(states, counties, by_size[:, :-1], by_size[:, -1], float(mean_large))
 
 
 def _check_json(data: Any) -> Rows:

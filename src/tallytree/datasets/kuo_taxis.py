@@ -84,7 +84,8 @@ def _make_hierarchy(rows: _Rows) -> Hierarchy:
         raise CountsError(
             f"Column {show(PARENT)} at level 2 must name the regions of level 1, and all of them."
         )
-    return Hierarchy.from_paths(LEVELS, [(root, half, leaf) for half, leaf in leaves], unique_names=True)
+    paths = sorted((root, half, leaf) for half, leaf in leaves)  # whatever the order of the rows
+    return Hierarchy.from_paths(LEVELS, paths, unique_names=True)
 
 
 def _fill_levels(rows: _Rows, hierarchy: Hierarchy, largest: int) -> list[Ints]:
@@ -107,4 +108,4 @@ def _fill_levels(rows: _Rows, hierarchy: Hierarchy, largest: int) -> list[Ints]:
 def _lump(counts: GroupCounts, largest: int) -> GroupCounts:
     leaf = counts.leaf[:, :largest].copy()
     leaf[:, -1] += counts.leaf[:, largest:].sum(axis=1)
-    return GroupCounts(counts.hierarchy, (1, largest), leaf, assumptions=counts.assumptions)
+    return GroupCounts(counts.hierarchy, (1, largest), leaf)

@@ -92,11 +92,4 @@ def _count(trips: Table, zones: Zones, group: str, sizes: Sizes, progress: Progr
         hierarchy=zones.hierarchy, progress=progress,
     )  # fmt: skip
     named = f"an {group}" if group == "hour" else f"a {group}"
-    return GroupCounts(
-        counts.hierarchy,
-        counts.sizes,
-        counts.leaf,
-        bounds=counts.bounds,
-        assumptions=[*counts.assumptions, LEFT_OUT.format(group=named)],
-        has_frame=counts.has_frame,
-    )
+    return counts.add_note(LEFT_OUT.format(group=named))

@@ -94,6 +94,9 @@ def advise(
 ) -> Advice:
     """Find the split of ``epsilon`` that does best on the stand-in, and what to expect of it.
 
+    The stand-in must be public: counts of records of people are refused. If the records themselves are
+    public, say so by giving their counts as ``GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)``.
+
     Without ``mechanism``, the split is found for the default one, and all that can make a release are then
     compared with it; the best is recommended. With ``delta``, all have Gaussian noise.
     """

@@ -10,6 +10,7 @@ import numpy as np
 
 from tallytree.counts import GroupCounts
 from tallytree.evaluation import Simulation, simulate
+from tallytree.planning.stand_ins import refuse_sensitive
 from tallytree.privacy.budget import Exact
 
 
@@ -57,6 +58,7 @@ def forecast(
     report: Callable[[int], None] = lambda done: None,
 ) -> Forecast:
     """Run ``mechanism`` on the stand-in ``runs`` times, always with the same noise, and average."""
+    refuse_sensitive(stand_in)
     errors = []
     for seed in range(runs):
         run = simulate(

@@ -8,13 +8,26 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from tallytree.count_files import has_sensitive_name, read_origin
 from tallytree.counts import GroupCounts
+from tallytree.errors import CountsError
 from tallytree.nation import invent_sizes
 from tallytree.releases import load
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.tables import Table, read_columns
 
 SEED = 2010
+
+NOT_PUBLIC = (
+    "The stand-in {}: a plan made on it would not be private. Plan on public data in its place, such as an "
+    "earlier release, a published table, or public totals."
+)
+
+
+def refuse_sensitive(stand_in: GroupCounts) -> None:
+    """Refuse counts that are known to be of records of people."""
+    if stand_in.is_of_people:
+        raise CountsError(NOT_PUBLIC.format("was counted from records of people, so it is sensitive"))
 
 
 def read_release(folder: Path) -> GroupCounts:
@@ -28,6 +41,21 @@ def read_release(folder: Path) -> GroupCounts:
     return GroupCounts(release.hierarchy, release.sizes, leaf)
 
 
+def read_table(
+    table: Table, *, regions: Sequence[str], size: str, groups: str, sizes: Sizes, root: str, root_level: str
+) -> GroupCounts:
+    """The counts of a public table: see :meth:`tallytree.GroupCounts.from_table`."""
+    return GroupCounts.from_table(
+        _read_public(table, [*regions, size, groups], regions),
+        regions=regions,
+        size=size,
+        groups=groups,
+        sizes=sizes,
+        root=root,
+        root_level=root_level,
+    )
+
+
 def invent_from_totals(
     table: Table, *, regions: Sequence[str], groups: str, sizes: Sizes, root: str, root_level: str
 ) -> GroupCounts:
@@ -36,7 +64,7 @@ def invent_from_totals(
     The table has a row for each leaf region with its public number of households.
     """
     low, _ = check_sizes(sizes)
-    known = read_columns(table, [*regions, groups], text=list(regions))
+    known = _read_public(table, [*regions, groups], regions)
     size = " ".join(["size", *regions, groups])  # longer than any of them, so none of them
     one_size = known.append_column(size, pa.array(np.full(known.num_rows, low)))
     totals = GroupCounts.from_table(
@@ -50,3 +78,13 @@ def invent_from_totals(
     )
     leaf = invent_sizes(totals.leaf[:, 0], sizes, np.random.default_rng(SEED))
     return GroupCounts(totals.hierarchy, sizes, leaf)
+
+
+def _read_public(table: Table, columns: Sequence[str], regions: Sequence[str]) -> pa.Table:
+    """Columns of a table that does not say, inside or by the name of its file, that it is sensitive."""
+    if has_sensitive_name(table):
+        raise CountsError(NOT_PUBLIC.format("is in a file whose name says that it is sensitive"))
+    known = read_columns(table, columns, text=list(regions))
+    if read_origin(known) is not None:
+        raise CountsError(NOT_PUBLIC.format("holds true counts, which 'tallytree count' marked as sensitive"))
+    return known

@@ -62,6 +62,12 @@ def say_taken_on_trust(bounds: Bounds) -> str:
     )
 
 
+EMPTY_GROUPS_ON_TRUST = (
+    "Counts were given, not a frame of groups: that they include every empty group, as a public frame would "
+    "list them, was taken on trust."
+)
+
+
 def enumerate_additions(counts: GroupCounts) -> Iterator[GroupCounts]:
     """Every dataset that has one person more than ``counts``, as group counts.
 

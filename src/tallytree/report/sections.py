@@ -22,7 +22,7 @@ from tallytree.report.wording import (
     describe_safety,
     show_short,
 )
-from tallytree.statement import describe_empty_groups, describe_protection, list_public_facts
+from tallytree.statement import ENFORCED, describe_empty_groups, describe_protection, list_public_facts
 from tallytree.verification import Check, Verification
 
 BAR = 1000
@@ -76,6 +76,7 @@ def write_privacy(release: Release) -> Html:
     frame = has_frame if isinstance(has_frame, bool) else None
     receipt = read_receipt(manifest)
     privacy = manifest["privacy"]
+    enforced = privacy.get("bounds") == ENFORCED
     assumed = privacy.get("assumed")
     notes = [str(note) for note in assumed] if isinstance(assumed, list) else []
     words = [
@@ -84,7 +85,7 @@ def write_privacy(release: Release) -> Html:
         tag("h3", "What it does not hide"),
         tag("p", "These facts are taken as known to everyone, and are not protected:"),
         tag("ul", *(tag("li", fact) for fact in list_public_facts(plan, release.total))),
-        tag("p", describe_empty_groups(plan, frame)),
+        tag("p", describe_empty_groups(plan, frame, enforced)),
         *([tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in notes))] if notes else []),
     ]
     numbers = [
@@ -93,7 +94,7 @@ def write_privacy(release: Release) -> Html:
         draw_budget(plan),
         _tabulate_budget(plan),
         tag("h3", "The statement, word for word"),
-        tag("blockquote", tag("p", describe_protection(plan, has_frame=frame))),
+        tag("blockquote", tag("p", describe_protection(plan, has_frame=frame, enforced=enforced))),
         tag("p", str(privacy.get("ledger")) if receipt is None else receipt.describe(), class_="quiet"),
     ]
     return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
