@@ -80,7 +80,7 @@ def test_the_sensitivity_is_exact_for_every_range_of_sizes(m: int, z: int, sizes
                 max(int((steps**2).sum()) for steps in apart),
             )
             if sizes[0] < sizes[1]:
-                assert furthest == (level.sensitivity, other.sensitivity)
+                assert [*furthest] == [level.sensitivity, other.sensitivity]
                 continue
             # A single size: nothing moves, and noise of scale 0 would be none. It gets that of two sizes.
             assert furthest == (0, 0)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -122,7 +123,7 @@ def test_a_plan_whose_noise_does_not_fit_is_found(
 def test_a_plan_from_before_sensitivities_were_capped_passes_and_is_told_apart(
     name: str, unit: str, sizes: tuple[int, int]
 ) -> None:
-    asked = {"epsilon": "1"} if unit == "epsilon" else {"rho": "1", "delta": "1e-9"}
+    asked: dict[str, Any] = {"epsilon": "1"} if unit == "epsilon" else {"rho": "1", "delta": "1e-9"}
     plan = tt.mechanism(name).plan(H, sizes=sizes, bounds=tt.Bounds(max_records=2, max_quantity=7), **asked)
     reach = max(1, sizes[1] - sizes[0])
 

@@ -17,10 +17,11 @@ from tallytree.ledger.entries import CHARGE, CREATE, Entry, find_break, follow
 from tallytree.ledger.outcomes import NOTHING, Attempt, note
 from tallytree.ledger.places import Place, open_store, write_to
 from tallytree.ledger.receipts import Receipt
-from tallytree.privacy.budget import Exact
+from tallytree.privacy.budget import Exact, check_epsilon
 from tallytree.privacy.losses import Loss
 from tallytree.privacy.plan import split_loss
 from tallytree.privacy.units import UnitName
+from tallytree.privacy.zcdp import check_delta, convert_rho
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
@@ -66,6 +67,11 @@ class Ledger:
         """
         name = _check_name(dataset)
         (total,), settled = split_loss([name], epsilon=epsilon, rho=rho, delta=delta)
+        if settled is None:
+            check_epsilon(total, "The budget")
+        else:
+            check_epsilon(convert_rho(total, settled), "The epsilon that the budget implies at delta")
+            check_delta(settled)
         unit: UnitName = "epsilon" if settled is None else "rho"
 
         def begin(transaction: Transaction, is_new: bool) -> None:
