@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.counts import GroupCounts
+from tallytree.level_arrays import store_cells
 from tallytree.nation import invent_sizes
+from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.releases import load
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.tables import Table, read_columns
@@ -18,14 +20,24 @@ SEED = 2010
 
 
 def read_release(folder: Path) -> GroupCounts:
-    """The counts of an earlier release."""
+    """The counts of an earlier release, under the bounds on a person that it was made with."""
     release = load(folder)
     leaf_level, leaf_index = release.hierarchy.leaf_places
     leaf = np.empty((release.hierarchy.leaf_count, count_sizes(release.sizes)), dtype=np.int64)
     for level, counts in enumerate(release.counts):
         here = leaf_level == level
         leaf[here] = counts[leaf_index[here]]
-    return GroupCounts(release.hierarchy, release.sizes, leaf)
+    return GroupCounts(release.hierarchy, release.sizes, leaf, bounds=release.measurements.plan.bounds)
+
+
+def set_bounds(stand_in: GroupCounts, bounds: Bounds | None) -> GroupCounts:
+    """The same counts under other bounds on a person; None leaves them as they are."""
+    if bounds is None or check_bounds(bounds) == stand_in.bounds:
+        return stand_in
+    shape = (stand_in.hierarchy.leaf_count, count_sizes(stand_in.sizes))
+    leaf, size, groups = stand_in.list_cells()
+    stored = store_cells(leaf * shape[1] + size, groups, shape)
+    return GroupCounts(stand_in.hierarchy, stand_in.sizes, stored, bounds=bounds)
 
 
 def invent_from_totals(
