@@ -21,7 +21,7 @@ from tallytree.privacy.budget import Exact, check_epsilon
 from tallytree.privacy.losses import Loss
 from tallytree.privacy.plan import split_loss
 from tallytree.privacy.units import UnitName
-from tallytree.privacy.zcdp import check_delta, convert_rho
+from tallytree.privacy.zcdp import check_delta
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
@@ -67,10 +67,8 @@ class Ledger:
         """
         name = _check_name(dataset)
         (total,), settled = split_loss([name], epsilon=epsilon, rho=rho, delta=delta)
-        if settled is None:
-            check_epsilon(total, "The budget")
-        else:
-            check_epsilon(convert_rho(total, settled), "The epsilon that the budget implies at delta")
+        check_epsilon(total, "The budget")  # a rho as well: it implies a larger epsilon at every such delta
+        if settled is not None:
             check_delta(settled)
         unit: UnitName = "epsilon" if settled is None else "rho"
 

@@ -19,14 +19,7 @@ from tallytree.planning.forecasts import Forecast, forecast
 from tallytree.planning.goals import Goal
 from tallytree.planning.splits import even_split, find_split
 from tallytree.planning.stand_ins import set_bounds
-from tallytree.privacy.budget import (
-    LARGE_EPSILON,
-    MOST_EPSILON,
-    Exact,
-    check_epsilon,
-    parse_exact,
-    show_exact,
-)
+from tallytree.privacy.budget import MOST_EPSILON, Exact, check_epsilon, parse_exact, show_exact
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.zcdp import check_delta, find_most_delta, parse_delta
 from tallytree.progress import Progress, no_progress
@@ -72,14 +65,13 @@ class Advice:
     @property
     def warnings(self) -> list[str]:
         """What is large about epsilon and delta, in words."""
-        found = [warn_of_epsilon(self.epsilon)] if self.epsilon >= LARGE_EPSILON else []
-        if self.delta is not None and self.delta > find_most_delta(self.groups):
+        found, most = [warn_of_epsilon(self.epsilon)], find_most_delta(self.groups)
+        if self.delta is not None and self.delta > most:
             found.append(
                 f"WARNING: delta = {show_exact(self.delta)} is too large for as many groups as the stand-in "
-                f"has: a release of {self.groups:,} groups is refused above "
-                f"{show_exact(find_most_delta(self.groups))}."
+                f"has: a release of {self.groups:,} groups is refused above {show_exact(most)}."
             )
-        return found
+        return [text for text in found if text]
 
     @property
     def is_met(self) -> bool:
