@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tallytree.cli import main as cli
+from tallytree.manifest import seal
 from tallytree.nation import generate_nation
 from tallytree.postprocess import joint_relaxation
 
@@ -43,6 +44,33 @@ def test_a_release_from_flags_is_verified_and_evaluated(run: Run, tmp_path: Path
     assert code == 0
     assert [row["level"] for row in json.loads(out)] == ["nation", "state", "county"]
     assert all(row["violations"] == 0 for row in json.loads(out))
+
+
+@pytest.mark.parametrize(("epsilon", "is_large"), [("9.99", False), ("10", True), ("40", True)])
+def test_a_large_epsilon_is_a_warning_everywhere(
+    epsilon: str, is_large: bool, run: Run, tmp_path: Path
+) -> None:
+    flags = [*FLAGS, "--epsilon", epsilon, "--replicates", "0", "--out", "made"]
+    code, out, err = run("release", "counts.csv", *flags)
+    assert code == 0
+    manifest = json.loads((tmp_path / "made" / "manifest.json").read_text())
+    warning = f"WARNING: epsilon = {epsilon} is large"
+    said = [
+        " ".join(err.split()),
+        " ".join(out.split()),
+        manifest["privacy"]["statement"],
+        (tmp_path / "made" / "report.html").read_text().split("<h2")[0],
+    ]
+    assert [warning in text for text in said] == [is_large] * 4
+    assert [("WARNING" in text) for text in said] == [is_large] * 4
+    assert run("verify", "made")[0] == 0
+    if is_large:  # who takes it out of the manifest is found out
+        privacy = manifest["privacy"]
+        privacy["statement"] = privacy["statement"].split(" WARNING")[0]
+        (tmp_path / "made" / "manifest.json").write_text(seal(manifest))
+        code, out, _ = run("verify", "made")
+        assert code == 1
+        assert "'statement' is not what the plan gives" in " ".join(out.split())
 
 
 def test_a_search_that_was_given_up_is_told_of(

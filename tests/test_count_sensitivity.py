@@ -69,11 +69,18 @@ def make_plans(m: int, z: int, sizes: tuple[int, int]) -> list[Any]:
 
 
 @settings(max_examples=60)
-@given(found=records, m=bounds, z=bounds, low=st.integers(0, 1), high=st.integers(1, 9), framed=st.booleans())
+@given(
+    found=records,
+    m=bounds,
+    z=st.integers(1, 6),
+    low=st.integers(0, 3),
+    more=st.integers(0, 6),
+    framed=st.booleans(),
+)
 def test_a_person_changes_the_answers_by_the_sensitivity_at_most(
-    found: list[Record], m: int, z: int, low: int, high: int, framed: bool
+    found: list[Record], m: int, z: int, low: int, more: int, framed: bool
 ) -> None:
-    sizes, frame = (low, high), FRAME if framed else None
+    sizes, frame = (low, low + more), FRAME if framed else None
     person = found[0][0]
     without = [record for record in found if record[0] != person]
     if not framed:  # the list of groups is public, so it must be the same
@@ -84,14 +91,18 @@ def test_a_person_changes_the_answers_by_the_sensitivity_at_most(
 
 
 BUSY = [(0, household, 3) for household in range(4)]
-OTHERS = [(1, household, 1) for household in range(6)]
+OTHERS = [(10 + household, household, 1) for household in range(6)]
+NOBODY = [(2, 0, 0)]
+"""A record of no quantity, since a table needs one."""
 
 
 @pytest.mark.parametrize("m", [1, 2, 3])
 @pytest.mark.parametrize("z", [1, 2, 3])
-def test_the_sensitivity_is_reached(m: int, z: int) -> None:
-    plans = [plan for plan in make_plans(m, z, (0, 9)) if plan.levels[0].query in ("sizes", "cumulative")]
-    one, other = (count(rows, m, z, (0, 9), FRAME) for rows in ([*BUSY, *OTHERS], OTHERS))
+@pytest.mark.parametrize("sizes", [(0, 9), (1, 3), (0, 2), (1, 2)], ids=str)
+def test_the_sensitivity_is_reached(m: int, z: int, sizes: tuple[int, int]) -> None:
+    plans = [plan for plan in make_plans(m, z, sizes) if plan.levels[0].query in ("sizes", "cumulative")]
+    others = OTHERS if sizes[0] else []  # moves begin at the least size
+    one, other = (count(rows, m, z, sizes, FRAME) for rows in ([*BUSY, *others, *NOBODY], [*others, *NOBODY]))
     for plan in plans:
         assert max(find_excess(one, other, plan)) == 0
 

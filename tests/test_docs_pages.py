@@ -121,12 +121,19 @@ def test_every_mechanism_has_a_page_with_the_facts_of_its_class() -> None:
             assert find_examples(page)
 
 
-@pytest.mark.parametrize(("m", "z", "regions"), [(1, 1, 1), (2, 3, 5)])
-def test_the_sensitivities_on_the_pages_are_those_of_the_queries(m: int, z: int, regions: int) -> None:
-    values = {"2m": 2 * m, "zm": z * m, "zm times the regions of the level": z * m * regions}
+@pytest.mark.parametrize(("m", "z", "k", "regions"), [(1, 1, 2, 1), (2, 3, 20, 5), (3, 50, 4, 5)])
+def test_the_sensitivities_on_the_pages_are_those_of_the_queries(
+    m: int, z: int, k: int, regions: int
+) -> None:
+    reach = min(z, k - 1)
+    values = {
+        "2m": 2 * m,
+        "m min(z, K - 1)": m * reach,
+        "m min(z, K - 1) times the regions of the level": m * reach * regions,
+    }
     for name, query in QUERIES.items():
         bounds = Bounds(max_records=m, max_quantity=z)
-        assert query.sensitivity(bounds, regions) == values[SENSITIVITIES[name]]
+        assert query.sensitivity(bounds, (1, k), regions) == values[SENSITIVITIES[name]]
 
 
 def test_the_tests_that_pages_name_exist() -> None:

@@ -277,6 +277,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "tiny rho": ({"rho": "1e-25", "delta": DELTA}, "too small"),
     "huge rho": ({"rho": "1e9", "delta": DELTA}, "too large"),
     "huge epsilon": ({"epsilon": 1001, "delta": DELTA}, "must be from"),
+    "huge pure epsilon": ({"epsilon": 1001}, "epsilon is too large: there is no privacy left above 1000"),
+    "huge implied epsilon": ({"rho": 900, "delta": DELTA}, "epsilon that rho implies at delta is too large"),
+    "delta 0.9": ({"epsilon": 1, "delta": "0.9"}, "delta is too large"),
+    "delta beside the groups": ({"epsilon": 1, "delta": Fraction(1, 1829)}, "delta is too large"),
+    "delta beside rho": ({"rho": "0.1", "delta": Fraction(1, 1829)}, "delta is too large"),
     "digits": ({"epsilon": 1, "delta": DELTA, "noise": "digits"}, "without a delta"),
     "opendp": ({"epsilon": 1, "delta": DELTA, "noise": "opendp"}, "without a delta"),
     "gaussian": ({"epsilon": 1, "noise": "gaussian"}, "needs a delta"),
@@ -286,10 +291,45 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", WRONG)
 def test_what_does_not_fit_together_is_refused_before_it_is_charged(case: str, tmp_path: Path) -> None:
     given_, why = WRONG[case]
-    ledger = tt.Ledger.create(tmp_path / "ledger.db", dataset="census", rho="1e30", delta=DELTA)
+    ledger = tt.Ledger.create(tmp_path / "ledger.db", dataset="census", rho="100", delta=DELTA)
     with pytest.raises(PrivacyError, match=why):
         tt.release(COUNTS, ledger=ledger, **given_)
     assert ledger.balance().charges == 0
+
+
+def test_the_largest_epsilon_and_delta_make_a_release() -> None:
+    """One in ten times the groups, which are 183 and 0; nothing is too few for one in a thousand."""
+    assert tt.release(COUNTS, epsilon=1000).verify()
+    assert COUNTS.total == 183
+    assert tt.release(COUNTS, epsilon=1, delta=Fraction(1, 1830)).verify()
+    nobody = COUNTS.replace(np.zeros((3, 4), dtype=np.int64))
+    assert tt.release(nobody, epsilon=1, delta="0.001").verify()
+    with pytest.raises(PrivacyError, match=r"never above 0\.001"):
+        tt.release(nobody, epsilon=1, delta="0.0011")
+
+
+def test_research_may_have_any_epsilon() -> None:
+    assert tt.mechanism("direct-dp").plan(H, sizes=(1, 4), epsilon=1001).epsilon == 1001
+    exact = tt.simulate(COUNTS, epsilon=10_000, seed=1)
+    np.testing.assert_array_equal(exact.counts[1], COUNTS.array(1))
+
+
+@pytest.mark.parametrize(
+    ("budget", "why"),
+    [
+        ({"epsilon": 1001}, "The budget is too large"),
+        ({"epsilon": 1001, "delta": DELTA}, "must be from"),
+        ({"rho": 1001, "delta": DELTA}, "The budget is too large"),
+        ({"epsilon": 1, "delta": "0.9"}, "delta is too large"),
+    ],
+)
+def test_no_ledger_keeps_a_budget_that_protects_nobody(
+    budget: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(PrivacyError, match=why):
+        tt.Ledger.create(tmp_path / "ledger.db", dataset="census", **budget)
+    assert not (tmp_path / "ledger.db").exists()
+    tt.Ledger.create(tmp_path / "ledger.db", dataset="census", epsilon=1000)
 
 
 def test_noise_of_the_other_kind_is_never_measured() -> None:
@@ -391,6 +431,9 @@ def test_the_command_line_takes_delta_and_rho(run: Run) -> None:
         (["--rho", "1", "--out", "a"], "delta"),
         (["--epsilon", "1", "--noise", "gaussian", "--out", "a"], "needs a delta"),
         (["--epsilon", "1", "--delta", "2", "--out", "a"], "below 1"),
+        (["--epsilon", "1", "--delta", "0.9", "--out", "a"], "delta is too large"),
+        (["--epsilon", "1e6", "--out", "a"], "no privacy left above 1000"),
+        (["--rho", "5000", "--delta", "1e-9", "--out", "a"], "no privacy left above 1000"),
         (["--epsilon", "1", "--mechanism", "direct-qp", "--out", "a"], "cannot make a release"),
     ],
 )

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,13 @@ import tallytree as tt
 from tallytree.charts import Line, draw_lines
 from tallytree.cli.main import app
 from tallytree.count_files import KEY, write_counts
-from tallytree.errors import CountsError, FolderError, InputError, MechanismError, SpecError
+from tallytree.errors import CountsError, FolderError, InputError, MechanismError, PrivacyError, SpecError
 from tallytree.planning.advice import AROUND, Advice, advise
 from tallytree.planning.files import write_spec
 from tallytree.planning.forecasts import Forecast, LevelError, forecast
 from tallytree.planning.goals import Goal, parse_goal
 from tallytree.planning.splits import even_split, find_split
-from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table
+from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table, set_bounds
 from tallytree.privacy.budget import parse_exact
 from tests.commands import Run
 
@@ -358,7 +358,7 @@ def test_a_name_that_no_file_of_settings_can_hold_is_refused_at_once(
 @pytest.mark.parametrize("epsilon", ["0.1", "1/3", "0.1234567890123456789012345"])
 def test_a_spec_says_what_was_planned_whatever_the_names(epsilon: str) -> None:
     planned = replace(make_forecast(1.0, 2.0), budget={'a "b" \x7f\t\n東': 40, "state": 60})
-    advice = Advice(Goal(), Fraction(epsilon), None, None, planned, planned, (), (planned,))
+    advice = Advice(Goal(), Fraction(epsilon), None, None, tt.Bounds(), 9, planned, planned, (), (planned,))
     settings = tomllib.loads(write_spec(advice, {"source": "\x7f \\ .csv", "sizes": [1, 20]}))
     assert parse_exact(settings["epsilon"], "epsilon") == Fraction(epsilon)
     assert settings["source"] == "\x7f \\ .csv"
@@ -405,3 +405,112 @@ def test_a_plan_for_gaussian_noise(stand_in: tt.GroupCounts) -> None:
     assert pure.to_dict()["delta"] is None
     # Two levels and one record a person: Gaussian noise is the larger one, as docs/gaussian.md says.
     assert advice.planned.total_l1 > pure.planned.total_l1
+
+
+# Bounds on a person.
+
+UP_TO_NINE = tt.Bounds(max_quantity=9)
+
+
+def test_bounds_on_a_person_change_what_is_recommended(stand_in: tt.GroupCounts) -> None:
+    """With quantities up to 9 the cumulative query needs nine times the noise, the sizes query no more."""
+    ordinary, bounded = (
+        advise(stand_in, epsilon=1, goal=Goal("l1"), bounds=bounds) for bounds in (None, UP_TO_NINE)
+    )
+    assert ordinary.planned.mechanism == "cumulative-joint"
+    assert bounded.planned.mechanism == "direct-dp"
+    assert (ordinary.bounds, bounded.bounds) == (tt.Bounds(), UP_TO_NINE)
+    # What was forecast without the bounds is not what a release with them has: that was the wrong advice.
+    joint = next(case for case in bounded.others if case.mechanism == "cumulative-joint")
+    assert joint.total_l1 > 3 * ordinary.planned.total_l1
+    assert joint.total_l1 > bounded.planned.total_l1
+    # And what is forecast with them is: new noise on the counts as the release would have them.
+    counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
+    for case in (bounded.planned, joint):
+        runs = [
+            tt.simulate(counts, epsilon=1, mechanism=case.mechanism, seed=seed, budget=case.budget)
+            for seed in range(100, 120)
+        ]
+        errors = [tt.evaluate(run, counts)["l1"].to_numpy().sum() for run in runs]
+        assert np.mean(errors) == pytest.approx(case.total_l1, rel=0.25)
+
+
+def test_bounds_of_the_stand_in_are_kept_unless_others_are_given(
+    stand_in: tt.GroupCounts, tmp_path: Path
+) -> None:
+    counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
+    tt.release(counts, epsilon=1).save(tmp_path / "release")
+    earlier = read_release(tmp_path / "release")
+    assert earlier.bounds == UP_TO_NINE
+    again = set_bounds(earlier, tt.Bounds(max_records=2))
+    assert again.bounds == tt.Bounds(max_records=2)
+    np.testing.assert_array_equal(again.leaf, earlier.leaf)
+    assert set_bounds(earlier, None) is set_bounds(earlier, UP_TO_NINE) is earlier
+    with pytest.raises(PrivacyError, match="Bounds"):
+        advise(stand_in, epsilon=1, goal=Goal(), bounds=cast(Any, 9))
+
+
+def test_the_command_plans_with_bounds_and_writes_them_down(
+    stand_in: tt.GroupCounts, run: Run, tmp_path: Path
+) -> None:
+    counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
+    tt.release(counts, epsilon=1).save(tmp_path / "earlier")
+    flags = ["--epsilon", "1", "--data", "counts.csv", "--out", "release.toml"]
+    assert json.loads(run("plan", "earlier", *flags, "--json").out)["mechanism"] == "direct-dp"
+    settings = tomllib.loads((tmp_path / "release.toml").read_text())
+    assert (settings["max_records"], settings["max_quantity"]) == (1, 9)
+    rows = [
+        f"{region[1]},{size},{groups}"
+        for region, row in zip(stand_in.hierarchy.leaves, stand_in.leaf.tolist(), strict=True)
+        for size, groups in enumerate(row, start=1)
+    ]
+    (tmp_path / "counts.csv").write_text("\n".join(["state,size,groups", *rows]))
+    assert run("release", "--spec", "release.toml", "--replicates", "0").code == 0
+    privacy = json.loads((tmp_path / "release" / "manifest.json").read_text())["privacy"]
+    assert privacy["max_quantity"] == 9
+    # A flag wins, the other bound stays that of the folder; and words tell for whom it was planned.
+    flags += ["--mechanism", "direct-dp"]
+    shown = run("plan", "earlier", *flags, "--max-records", "2").out
+    assert "at most 2 records of quantity at most 9" in " ".join(shown.split())
+    settings = tomllib.loads((tmp_path / "release.toml").read_text())
+    assert (settings["max_records"], settings["max_quantity"]) == (2, 9)
+    table = ["--region", "state", "--sizes", "1:20", *flags[:2], "--out", "other.toml", *flags[-2:]]
+    (tmp_path / "counts.csv").rename("public.csv")
+    assert run("plan", "public.csv", *table, "--max-quantity", "7").code == 0
+    assert tomllib.loads((tmp_path / "other.toml").read_text())["max_quantity"] == 7
+    assert run("plan", "public.csv", *table).code == 0
+    assert "max_quantity" not in tomllib.loads((tmp_path / "other.toml").read_text())
+    code, _, err = run("plan", "public.csv", *table, "--max-quantity", "0")
+    assert code == 2
+    assert "max_quantity must be a whole number" in err
+
+
+# Large epsilons and deltas.
+
+
+def test_a_plan_warns_of_what_protects_little(stand_in: tt.GroupCounts) -> None:
+    most = Fraction(1, 10 * stand_in.total)
+
+    def find_warnings(epsilon: str, delta: Fraction | None) -> list[str]:
+        advice = advise(stand_in, epsilon=epsilon, delta=delta, goal=Goal(), mechanism="direct-dp")
+        assert advice.to_dict()["warnings"] == advice.warnings
+        assert max(case.epsilon for case in advice.trade_off) <= 1000
+        return advice.warnings
+
+    assert find_warnings("9", None) == find_warnings("9", most) == []
+    (large,) = find_warnings("400", None)
+    assert "epsilon = 400 is large" in large
+    (refused,) = find_warnings("1", most * 2)
+    assert f"a release of {stand_in.total:,} groups is refused above" in refused
+    assert len(find_warnings("400", most * 2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given_", "why"),
+    [({"epsilon": "1001"}, "epsilon is too large"), ({"epsilon": "1", "delta": "0.9"}, "delta is too large")],
+)
+def test_what_no_release_may_have_is_not_planned(
+    stand_in: tt.GroupCounts, given_: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(PrivacyError, match=why):
+        advise(stand_in, goal=Goal(), **given_)

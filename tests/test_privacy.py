@@ -57,6 +57,48 @@ def test_no_neighbour_is_further_away_than_the_sensitivity(query: str, m: int, z
         assert loss == plan.epsilon
 
 
+@pytest.mark.parametrize("sizes", [(0, 0), (1, 1), (0, 1), (1, 3), (3, 6), (1, 5)], ids=str)
+@pytest.mark.parametrize("z", range(1, 7))
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_sensitivity_is_exact_for_every_range_of_sizes(m: int, z: int, sizes: tuple[int, int]) -> None:
+    """Also where a group cannot move as far as a quantity would take it, and in both measures."""
+    bounds = Bounds(max_records=m, max_quantity=z)
+    regions = tt.Hierarchy.from_paths(["root", "leaf"], [("r", "x"), ("r", "y")])
+    leaf = np.zeros((2, sizes[1] - sizes[0] + 1), dtype=np.int64)
+    leaf[0, 0] = m  # somewhere to move m groups alike, as far as can be
+    leaf[1, 0] = leaf[1, -1] = 1
+    counts = tt.GroupCounts(regions, sizes, leaf, bounds=bounds)
+    neighbours = list(enumerate_additions(counts))
+    for query in QUERIES.values():
+        pure = make_plan(query, regions, sizes=sizes, epsilon=1, bounds=bounds)
+        squared = make_plan(query, regions, sizes=sizes, rho=1, delta="1e-9", bounds=bounds)
+        for index, (level, other) in enumerate(zip(pure.levels, squared.levels, strict=True)):
+            here = query.answer(counts, index)
+            apart = [query.answer(neighbour, index) - here for neighbour in neighbours]
+            furthest = (
+                max(int(np.abs(steps).sum()) for steps in apart),
+                max(int((steps**2).sum()) for steps in apart),
+            )
+            if sizes[0] < sizes[1]:
+                assert [*furthest] == [level.sensitivity, other.sensitivity]
+                continue
+            # A single size: nothing moves, and noise of scale 0 would be none. It gets that of two sizes.
+            assert furthest == (0, 0)
+            two = (sizes[0], sizes[0] + 1)
+            count = len(here)
+            assert level.sensitivity == query.sensitivity(bounds, two, count) > 0
+            assert other.sensitivity == query.squared_sensitivity(bounds, two, count) > 0
+
+
+def test_a_quantity_beyond_the_range_of_sizes_costs_nothing_more() -> None:
+    def find_scales(z: int) -> list[Fraction]:
+        bounds = Bounds(max_quantity=z)
+        return make_plan(QUERIES["cumulative"], ONE, sizes=(1, 9), epsilon=1, bounds=bounds).scales
+
+    assert find_scales(20_000) == find_scales(8) == [16, 16]
+    assert find_scales(7) == [14, 14]
+
+
 def test_enumeration_finds_every_neighbour_of_a_tiny_dataset() -> None:
     h = tt.Hierarchy.from_paths(["root"], [("r",)])
     counts = tt.GroupCounts(h, (1, 3), [[2, 0, 1]], bounds=Bounds(max_records=1, max_quantity=2))

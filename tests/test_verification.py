@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
 import tallytree as tt
+from tallytree.privacy.plan import Plan
 from tallytree.verification import (
     Check,
     Verification,
@@ -112,6 +115,51 @@ def test_a_plan_whose_noise_does_not_fit_is_found(
     check = check_budget(replace(plan, levels=tuple(levels)), plan.epsilon)
     assert check.violations == 1
     assert check.example == f"level {H.levels[level]!r} has the scale {levels[level].scale}"
+
+
+@pytest.mark.parametrize("name", ["cumulative-joint", "cumulative-chain"])
+@pytest.mark.parametrize("unit", ["epsilon", "rho"])
+@pytest.mark.parametrize("sizes", [(1, 3), (2, 2)], ids=str)
+def test_a_plan_from_before_sensitivities_were_capped_passes_and_is_told_apart(
+    name: str, unit: str, sizes: tuple[int, int]
+) -> None:
+    asked: dict[str, Any] = {"epsilon": "1"} if unit == "epsilon" else {"rho": "1", "delta": "1e-9"}
+    plan = tt.mechanism(name).plan(H, sizes=sizes, bounds=tt.Bounds(max_records=2, max_quantity=7), **asked)
+    reach = max(1, sizes[1] - sizes[0])
+
+    def restate(uncapped: int | Fraction) -> Plan:
+        """The plan with the noise for moves of that length."""
+        levels = []
+        for level in plan.levels:
+            sensitivity = level.sensitivity / reach * uncapped
+            scale = plan.unit.find_scale(sensitivity, level.loss)
+            levels.append(replace(level, sensitivity=sensitivity, scale=scale))
+        return replace(plan, levels=tuple(levels))
+
+    assert restate(reach) == plan
+    now, before = (check_budget(restate(moves), plan.epsilon) for moves in (reach, 7))
+    assert (now.violations, before.violations) == (0, 0)
+    assert "more noise than needed" not in now.statement
+    assert "more noise than needed" in before.statement
+    # Any other sensitivity is one that no version stated, a smaller one above all.
+    for moves in (Fraction(reach, 2), 3, 6, 8, 14):
+        assert check_budget(restate(moves), plan.epsilon).violations == len(H.levels)
+
+
+def test_a_folder_from_before_sensitivities_were_capped_can_still_be_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = tt.GroupCounts(H, (1, 3), [[1, 2, 0], [3, 4, 1], [5, 6, 0]], bounds=tt.Bounds(max_quantity=50))
+    with monkeypatch.context() as earlier:
+        earlier.setattr("tallytree.privacy.queries._find_reach", lambda bounds, sizes: bounds.max_quantity)
+        tt.release(counts, epsilon="1").save(tmp_path / "earlier")
+    release = tt.load(tmp_path / "earlier")
+    assert [level.sensitivity for level in release.measurements.plan.levels] == [50] * 3
+    verification = release.verify()
+    assert verification
+    assert [check.name for check in verification.checks if "more noise than needed" in check.statement] == [
+        "budget"
+    ]
 
 
 def test_a_level_in_another_unit_than_its_plan_is_found() -> None:

@@ -15,10 +15,10 @@ START, END = "<!-- facts from the code: python -m scripts.docs -->\n", "<!-- end
 
 SENSITIVITIES = {
     "sizes": "2m",
-    "cumulative": "zm",
-    "chain": "zm times the regions of the level",
+    "cumulative": "m min(z, K - 1)",
+    "chain": "m min(z, K - 1) times the regions of the level",
 }
-"""Of each query at a level, with m = max_records and z = max_quantity."""
+"""Of each query at a level, with m = max_records, z = max_quantity and K sizes."""
 
 TOTALS = {
     "unused": "the number of all groups",

@@ -20,10 +20,10 @@ from tallytree.comparison.wording import (
     write_level_figures,
 )
 from tallytree.level_arrays import get_total
-from tallytree.privacy.budget import show_exact
+from tallytree.privacy.budget import LARGE_EPSILON, show_exact
 from tallytree.report.accuracy import find_accuracy
 from tallytree.report.markup import Html, join, name, tag
-from tallytree.report.wording import MOST_READABLE, describe_factor, show_short
+from tallytree.report.wording import describe_factor, show_short
 from tallytree.sizes import count_sizes
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _embed(picture: Picture) -> Html:
 
 def _describe_privacy(plan: Plan) -> str:
     epsilon = show_short(plan.epsilon)
-    if float(plan.epsilon) > MOST_READABLE:
+    if plan.epsilon >= LARGE_EPSILON:
         return f"Private with epsilon = {epsilon}, which is so large that the promise says little."
     return f"Private with epsilon = {epsilon}: {describe_factor(plan)}."
 

@@ -24,12 +24,13 @@ from tallytree.manifest import write_manifest
 from tallytree.measurement import measure
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism, list_mechanisms
-from tallytree.privacy.budget import Exact
+from tallytree.privacy.budget import Exact, check_epsilon
 from tallytree.privacy.digit_noise import DigitNoise
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import ExactNoise, GaussianNoise, OpenDPNoise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.units import EPSILON, RHO
+from tallytree.privacy.zcdp import check_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.release_tables import check_level_names
 from tallytree.releases import MAKER, Release
@@ -72,6 +73,9 @@ def release(
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
     more than its budget. Without one, nothing remembers, and the manifest says so.
 
+    An epsilon above 1,000 is refused, and so is a delta above one in ten times the number of groups. From
+    epsilon 10 on the release carries a warning.
+
     Whatever is wrong with the input is found before the ledger is charged, and noise is drawn only after the
     charge is on the disk. What goes wrong after that (a solver for small problems may give up; an
     interruption) has spent epsilon for nothing, and the error says so in a note.
@@ -93,6 +97,8 @@ def release(
         rho=rho,
         noise=noise,
     )
+    if plan.delta is not None:
+        check_delta(plan.delta, counts.total)
     if book is None:
         return _carry_out(method, plan, counts, sampler, progress, None)
     with book.tell_what_was_spent():
@@ -126,6 +132,9 @@ def prepare(
         delta=delta,
         rho=rho,
     )
+    check_epsilon(plan.epsilon, "epsilon" if rho is None else "The epsilon that rho implies at delta")
+    if plan.delta is not None:
+        check_delta(plan.delta)
     method.require()
     return method, plan, sampler
 

@@ -19,8 +19,8 @@ from tallytree.engines.settings import Engine, EngineName
 from tallytree.errors import EngineError, SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
-from tallytree.privacy.losses import Loss
 from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress
 from tallytree.region_tables import check_region_columns, check_root, read_hierarchy
 from tallytree.sizes import Sizes, check_sizes
@@ -183,8 +183,11 @@ class ReleaseSpec(CountSpec):
                 other = "a table of counts: leave 'group' out" if people else "people: give 'group' as well"
                 raise SpecError(f"The setting {name!r} belongs to {other}.")
 
-    def settle(self) -> Loss:
-        """What the release will cost. Refuses what is wrong with it before anything is counted."""
+    def settle(self) -> Plan:
+        """What the release will cost, before anything is counted: here what is wrong with it is refused.
+
+        The plan is for one region at each level, since how many there are is not known yet.
+        """
         from tallytree.intervals.making import check_replicates
         from tallytree.pipeline import prepare
 
@@ -194,7 +197,7 @@ class ReleaseSpec(CountSpec):
             check_replicates(self.replicates)
         levels = [self.root_level, *self.regions]
         _, plan, _ = prepare(
-            Hierarchy.from_paths(levels, [levels]),  # how many regions there are is not known yet
+            Hierarchy.from_paths(levels, [levels]),
             sizes=self.sizes,
             bounds=self.bounds,
             epsilon=self.epsilon,
@@ -205,7 +208,7 @@ class ReleaseSpec(CountSpec):
             rho=self.rho,
             noise=self.noise,
         )
-        return plan.loss
+        return plan
 
     def count(self, progress: Progress) -> GroupCounts:
         """The counts of the source, or of its people. Sensitive."""

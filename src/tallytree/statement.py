@@ -1,6 +1,9 @@
 """What a release promises, in words that a reader without a background in privacy can follow."""
 
-from tallytree.privacy.budget import show_exact
+import math
+from fractions import Fraction
+
+from tallytree.privacy.budget import LARGE_EPSILON, show_exact
 from tallytree.privacy.plan import Plan
 
 ENFORCED = "enforced on the records of people"
@@ -17,10 +20,29 @@ def describe_protection(plan: Plan, *, has_frame: bool | None, enforced: bool) -
     m, z = plan.bounds.max_records, plan.bounds.max_quantity
     unit = plan.unit.name
     parts = ", ".join(f"{show_exact(level.loss)} at level {level.name!r}" for level in plan.levels)
+    warning = warn_of_epsilon(plan.epsilon)
     return (
         f"{describe_guarantee(plan)} A person has at most {m} record{'s' if m > 1 else ''}, each of "
         f"quantity at most {z}. {unit.capitalize()} is spent as {parts}; each part covers all regions of its "
         f"level together. {describe_empty_groups(plan, has_frame, enforced)}"
+        f"{f' {warning}' if warning else ''}"
+    )
+
+
+def warn_of_epsilon(epsilon: Fraction) -> str:
+    """What whoever makes or reads a release must know of a large epsilon; nothing, if it is not large.
+
+    >>> warn_of_epsilon(Fraction(9))
+    ''
+    """
+    if epsilon < LARGE_EPSILON:
+        return ""
+    shown = show_exact(epsilon)
+    return (
+        f"WARNING: epsilon = {shown} is large, and protects people little. Somebody who thinks it as likely "
+        "as not that a person is in the data may be all but certain after reading these counts: the odds may "
+        f"rise from 1 to exp({shown}), and exp({LARGE_EPSILON}) is already "
+        f"{math.floor(math.exp(LARGE_EPSILON)):,}."
     )
 
 

@@ -83,6 +83,14 @@ def print_text(text: str, *, end: str = "\n") -> None:
     Console(highlight=False).print(text, markup=False, end=end)
 
 
+def print_warning(text: str) -> None:
+    """A paragraph that must not be overlooked, on standard error; nothing, if there is none."""
+    if text:
+        from rich.console import Console
+
+        Console(stderr=True, highlight=False).print(text, markup=False, style="bold red")
+
+
 def print_checks(verification: Verification) -> None:
     """The outcome of each check."""
     print_table(

@@ -57,6 +57,11 @@ MANUALS = {
                 "    --region state --region county --sizes 1:20 --epsilon 1 \\\n"
                 "    --goal 'county<=500' --plot plan.svg",
             ),
+            (
+                "For records of quantities up to 9, which need more noise.",
+                "tallytree plan earlier.csv --region state --region county \\\n"
+                "    --sizes 1:20 --max-quantity 9 --epsilon 1",
+            ),
         ),
         see_also=("tallytree release --spec", "tallytree mechanisms"),
     ),

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.cli.console import Json, print_json, print_table, print_text, print_warning, show_progress
+from tallytree.cli.options import MaxQuantity, MaxRecords
 from tallytree.errors import SpecError, show
 from tallytree.folders import write_whole
 from tallytree.privacy.budget import show_exact
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tallytree.counts import GroupCounts
     from tallytree.planning.advice import Advice
     from tallytree.planning.forecasts import Forecast
+    from tallytree.privacy.neighbours import Bounds
 
 
 def plan(
@@ -56,6 +58,8 @@ def plan(
         str | None,
         typer.Option(help="The release keeps public numbers of groups down to this level.", metavar="LEVEL"),
     ] = None,
+    max_records: MaxRecords = None,
+    max_quantity: MaxQuantity = None,
     root: Annotated[str, typer.Option(help="The name of the root region.", metavar="NAME")] = "all",
     root_level: Annotated[str, typer.Option(help="The name of the root's level.", metavar="NAME")] = "root",
     data: Annotated[
@@ -78,6 +82,9 @@ def plan(
     STAND_IN is public data like the sensitive ones: an earlier release, an earlier census, or, with --totals,
     just how many groups each region has. It says what accuracy to expect at each level, and how that changes
     with epsilon. The sensitive data are never looked at, so planning costs no budget and may be repeated.
+
+    Give the bounds on a person that the release will have, since noise grows with them. If left out, they are
+    those of the release folder, or 1.
     """
     from tallytree.planning.advice import advise
     from tallytree.planning.goals import parse_goal
@@ -93,6 +100,7 @@ def plan(
             goal=parse_goal(goal, public.hierarchy.levels),
             mechanism=mechanism,
             public_totals=public_totals,
+            bounds=_find_bounds(public, max_records, max_quantity),
             progress=progress,
         )
     # The columns of totals are those of the stand-in alone: the data to release have others.
@@ -150,6 +158,17 @@ def _read(
     return read_table(stand_in, regions=region, sizes=span, **columns)
 
 
+def _find_bounds(public: GroupCounts, max_records: int | None, max_quantity: int | None) -> Bounds:
+    """What was given; the rest as the stand-in has it."""
+    from tallytree.privacy.neighbours import Bounds
+
+    known = public.bounds
+    return Bounds(
+        max_records=known.max_records if max_records is None else max_records,
+        max_quantity=known.max_quantity if max_quantity is None else max_quantity,
+    )
+
+
 def _write_files(
     advice: Advice,
     public: GroupCounts,
@@ -184,6 +203,13 @@ def _print(advice: Advice) -> None:
         "Planned on the stand-in alone, which must be public: the data to release were not looked "
         "at, and no budget was spent."
     )
+    m, z = advice.bounds.max_records, advice.bounds.max_quantity
+    print_text(
+        f"Planned for people with at most {m} record{'s'[: m > 1]} of quantity at most {z}: a release with "
+        "other bounds (--max-records, --max-quantity) has other noise."
+    )
+    for warning in advice.warnings:
+        print_warning(warning)
     if not advice.is_met:
         enough = advice.enough
         more = f"epsilon {show_exact(enough)} would do" if enough else "no epsilon that was tried would do"

@@ -15,6 +15,7 @@ from tallytree.cli.console import (
     print_next_step,
     print_release,
     print_text,
+    print_warning,
     show_progress,
     summarize,
 )
@@ -63,7 +64,9 @@ def release(
     sizes: SizeRange = None,
     epsilon: Annotated[
         str | None,
-        typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E", rich_help_panel=PRIVACY),
+        typer.Option(
+            help="The privacy budget, such as 1 or 0.1; at most 1000.", metavar="E", rich_help_panel=PRIVACY
+        ),
     ] = None,
     mechanism: Annotated[
         str | None,
@@ -94,8 +97,8 @@ def release(
     delta: Annotated[
         str | None,
         typer.Option(
-            help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10. Needs "
-            "the extra opendp.",
+            help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10, and at most "
+            "one in ten times the number of groups. Needs the extra opendp.",
             metavar="D",
             rich_help_panel=PRIVACY,
         ),
@@ -189,10 +192,13 @@ def release(
     given = locals()
     from tallytree.ledger.receipts import read_receipt
     from tallytree.specs import ReleaseSpec, parse_budget
+    from tallytree.statement import warn_of_epsilon
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
     settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
-    book = _find_ledger(settings, settings.settle())
+    settled = settings.settle()
+    print_warning(warn_of_epsilon(settled.epsilon))  # while there is time to think again
+    book = _find_ledger(settings, settled.loss)
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
         made = _make(settings, book, quiet=as_json)

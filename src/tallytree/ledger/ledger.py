@@ -17,10 +17,11 @@ from tallytree.ledger.entries import CHARGE, CREATE, Entry, find_break, follow
 from tallytree.ledger.outcomes import NOTHING, Attempt, note
 from tallytree.ledger.places import Place, open_store, write_to
 from tallytree.ledger.receipts import Receipt
-from tallytree.privacy.budget import Exact
+from tallytree.privacy.budget import Exact, check_epsilon
 from tallytree.privacy.losses import Loss
 from tallytree.privacy.plan import split_loss
 from tallytree.privacy.units import UnitName
+from tallytree.privacy.zcdp import check_delta
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
@@ -66,6 +67,9 @@ class Ledger:
         """
         name = _check_name(dataset)
         (total,), settled = split_loss([name], epsilon=epsilon, rho=rho, delta=delta)
+        check_epsilon(total, "The budget")  # a rho as well: it implies a larger epsilon at every such delta
+        if settled is not None:
+            check_delta(settled)
         unit: UnitName = "epsilon" if settled is None else "rho"
 
         def begin(transaction: Transaction, is_new: bool) -> None:

@@ -60,7 +60,7 @@ class CumulativeChain(Mechanism):
         if self.calibration == "sound":
             return plan
         unit = plan.unit
-        claimed = unit.find_sensitivity(CUMULATIVE, plan.bounds, 1)
+        claimed = unit.find_sensitivity(CUMULATIVE, plan.bounds, plan.sizes, 1)
         levels = []
         for level in plan.levels:
             scale = unit.find_scale(claimed, level.loss)

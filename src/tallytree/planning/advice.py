@@ -18,9 +18,12 @@ from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism
 from tallytree.planning.forecasts import Forecast, forecast
 from tallytree.planning.goals import Goal
 from tallytree.planning.splits import even_split, find_split
-from tallytree.privacy.budget import Exact, parse_exact
-from tallytree.privacy.zcdp import parse_delta
+from tallytree.planning.stand_ins import set_bounds
+from tallytree.privacy.budget import MOST_EPSILON, Exact, check_epsilon, parse_exact, show_exact
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.zcdp import check_delta, find_most_delta, parse_delta
 from tallytree.progress import Progress, no_progress
+from tallytree.statement import warn_of_epsilon
 
 AROUND = (
     Fraction(1, 10),
@@ -46,6 +49,10 @@ class Advice:
     delta: Fraction | None
     """Of Gaussian noise."""
     public_totals: str | None
+    bounds: Bounds
+    """What a person contributes at most: the noise depends on it."""
+    groups: int
+    """Of the stand-in."""
     planned: Forecast
     """The recommended mechanism with the split that suits the goal."""
     even: Forecast
@@ -54,6 +61,17 @@ class Advice:
     """The other mechanisms with the same split, best first."""
     trade_off: tuple[Forecast, ...]
     """The recommended one over epsilon."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is large about epsilon and delta, in words."""
+        found, most = [warn_of_epsilon(self.epsilon)], find_most_delta(self.groups)
+        if self.delta is not None and self.delta > most:
+            found.append(
+                f"WARNING: delta = {show_exact(self.delta)} is too large for as many groups as the stand-in "
+                f"has: a release of {self.groups:,} groups is refused above {show_exact(most)}."
+            )
+        return [text for text in found if text]
 
     @property
     def is_met(self) -> bool:
@@ -73,6 +91,9 @@ class Advice:
             "epsilon": str(self.epsilon),
             "delta": self.delta and str(self.delta),
             "public_totals": self.public_totals,
+            "max_records": self.bounds.max_records,
+            "max_quantity": self.bounds.max_quantity,
+            "warnings": self.warnings,
             "mechanism": self.planned.mechanism,
             "budget": dict(self.planned.budget),
             "expected": [asdict(level) for level in self.planned.levels],
@@ -90,6 +111,7 @@ def advise(
     mechanism: str | None = None,
     public_totals: str | None = None,
     delta: Exact | None = None,
+    bounds: Bounds | None = None,
     progress: Progress = no_progress,
 ) -> Advice:
     """Find the split of ``epsilon`` that does best on the stand-in, and what to expect of it.
@@ -98,10 +120,15 @@ def advise(
     public, say so by giving their counts as ``GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)``.
 
     Without ``mechanism``, the split is found for the default one, and all that can make a release are then
-    compared with it; the best is recommended. With ``delta``, all have Gaussian noise.
+    compared with it; the best is recommended. With ``delta``, all have Gaussian noise. ``bounds`` are those
+    on a person in the release that is planned; if None, those of the stand-in.
     """
     asked = parse_exact(epsilon, "epsilon")
+    check_epsilon(asked, "epsilon")
     settled = None if delta is None else parse_delta(delta)
+    if settled is not None:
+        check_delta(settled)
+    stand_in = set_bounds(stand_in, bounds)
     levels = stand_in.hierarchy.levels
     chosen = find_mechanism(mechanism or DEFAULT)
     _check_release(chosen)
@@ -115,7 +142,8 @@ def advise(
         ),
     )
     rivals = [] if mechanism else _find_rivals(chosen, public_totals)
-    cases = 1 + len(rivals) + len(AROUND)  # the even split; the rivals; the chosen one at each epsilon
+    around = [asked * factor for factor in AROUND if asked * factor <= MOST_EPSILON]
+    cases = 1 + len(rivals) + len(around)  # the even split; the rivals; the chosen one at each epsilon
     report = progress("Forecasting", cases * FINAL_RUNS)
     run = partial(run, runs=FINAL_RUNS, report=report)
     ranked = sorted(
@@ -127,12 +155,14 @@ def advise(
         epsilon=asked,
         delta=settled,
         public_totals=public_totals,
+        bounds=stand_in.bounds,
+        groups=stand_in.total,
         planned=best,
         even=run(epsilon=asked, mechanism=best.mechanism, budget=even_split(levels)),
         others=tuple(ranked[1:]),
         trade_off=tuple(
-            best if factor == 1 else run(epsilon=asked * factor, mechanism=best.mechanism, budget=split)
-            for factor in AROUND
+            best if other == asked else run(epsilon=other, mechanism=best.mechanism, budget=split)
+            for other in around
         ),
     )
 

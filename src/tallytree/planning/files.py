@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from tallytree.charts import Line, draw_lines
 from tallytree.pictures import Picture
 from tallytree.planning.advice import Advice
 from tallytree.privacy.budget import show_exact
+from tallytree.privacy.neighbours import Bounds
 
 LEAST = 0.5
 """Errors below this, which a logarithmic axis cannot show, are drawn here."""
@@ -24,6 +26,8 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
         found["delta"] = show_exact(advice.delta)
     if advice.public_totals is not None:
         found["public_totals"] = advice.public_totals
+    if advice.bounds != Bounds():  # the ordinary ones go without saying
+        found |= asdict(advice.bounds)
     lines = [
         "# Written by `tallytree plan`, from public data: it never saw the sensitive ones.",
         "# Run it with: tallytree release --spec FILE",

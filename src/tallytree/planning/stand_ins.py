@@ -11,7 +11,9 @@ import pyarrow as pa
 from tallytree.count_files import has_sensitive_name, read_origin
 from tallytree.counts import GroupCounts
 from tallytree.errors import CountsError
+from tallytree.level_arrays import store_cells
 from tallytree.nation import invent_sizes
+from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.releases import load
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.tables import Table, read_columns
@@ -31,14 +33,25 @@ def refuse_sensitive(stand_in: GroupCounts) -> None:
 
 
 def read_release(folder: Path) -> GroupCounts:
-    """The counts of an earlier release."""
+    """The counts of an earlier release, under the bounds on a person that it was made with."""
     release = load(folder)
     leaf_level, leaf_index = release.hierarchy.leaf_places
     leaf = np.empty((release.hierarchy.leaf_count, count_sizes(release.sizes)), dtype=np.int64)
     for level, counts in enumerate(release.counts):
         here = leaf_level == level
         leaf[here] = counts[leaf_index[here]]
-    return GroupCounts(release.hierarchy, release.sizes, leaf)
+    return GroupCounts(release.hierarchy, release.sizes, leaf, bounds=release.measurements.plan.bounds)
+
+
+def set_bounds(stand_in: GroupCounts, bounds: Bounds | None) -> GroupCounts:
+    """The same counts under other bounds on a person; None leaves them as they are."""
+    refuse_sensitive(stand_in)  # before its origin is forgotten
+    if bounds is None or check_bounds(bounds) == stand_in.bounds:
+        return stand_in
+    shape = (stand_in.hierarchy.leaf_count, count_sizes(stand_in.sizes))
+    leaf, size, groups = stand_in.list_cells()
+    stored = store_cells(leaf * shape[1] + size, groups, shape)
+    return GroupCounts(stand_in.hierarchy, stand_in.sizes, stored, bounds=bounds)
 
 
 def read_table(

@@ -11,6 +11,13 @@ Exact = str | int | Fraction | Decimal
 
 MOST_DIGITS = 40
 
+MOST_EPSILON = 1000
+"""No release has a larger one, and no budget. It is far beyond anything that protects, and OpenDP's
+arithmetic for Gaussian noise ends not far above."""
+LARGE_EPSILON = 10
+"""From here on a release carries a warning. Odds that were even may become exp(10) = 22,026 to 1, so that the
+worst case is near certainty, and what agencies publish with a promise to each person is mostly below it."""
+
 
 def parse_exact(value: object, what: str) -> Fraction:
     """A positive number as a fraction; a float is refused, because 0.1 as a float is not 1/10.
@@ -41,6 +48,15 @@ def parse_exact(value: object, what: str) -> Fraction:
     if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:
         raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     return number
+
+
+def check_epsilon(epsilon: Fraction, what: str) -> None:
+    """Refuse an epsilon that leaves no privacy."""
+    if epsilon > MOST_EPSILON:
+        raise PrivacyError(
+            f"{what} is too large: there is no privacy left above {MOST_EPSILON}. Take the smallest one that "
+            f"serves the purpose; from {LARGE_EPSILON} on, a release carries a warning."
+        )
 
 
 def show_exact(number: Fraction) -> str:

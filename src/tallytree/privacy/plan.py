@@ -153,7 +153,7 @@ def make_plan(
     parts, settled = split_loss(hierarchy.levels, epsilon=epsilon, rho=rho, delta=delta, budget=budget)
     unit = EPSILON if settled is None else RHO
     levels = tuple(
-        _plan_level(query, name, part, unit, bounds, regions)
+        _plan_level(query, name, part, unit, unit.find_sensitivity(query, bounds, sizes, regions))
         for name, part, regions in zip(hierarchy.levels, parts, hierarchy.region_counts, strict=True)
     )
     for index, level in enumerate(levels):
@@ -192,8 +192,5 @@ def split_loss(
     return split_budget(settle_rho(epsilon, rho, settled), levels, budget), settled
 
 
-def _plan_level(
-    query: Query, name: str, loss: Fraction, unit: Unit, bounds: Bounds, regions: int
-) -> LevelPlan:
-    sensitivity = unit.find_sensitivity(query, bounds, regions)
+def _plan_level(query: Query, name: str, loss: Fraction, unit: Unit, sensitivity: Fraction) -> LevelPlan:
     return LevelPlan(name, query.name, sensitivity, loss, unit.find_scale(sensitivity, loss), unit.name)

@@ -1,8 +1,8 @@
 """The queries that are measured, each with its sensitivity and why that is so.
 
 A query is asked at every level. Its *sensitivity* is the largest L1 distance between its answers, over
-all regions of one level, on two neighbours (``neighbours.py``), with m = ``max_records`` and
-z = ``max_quantity``. Removing a person is adding one the other way round, so adding is enough.
+all regions of one level, on two neighbours (``neighbours.py``), with m = ``max_records``,
+z = ``max_quantity`` and K sizes. Removing a person is adding one the other way round, so adding is enough.
 
 Its *squared sensitivity* is the largest square of the L2 distance. For all queries here it is m times the L1
 sensitivity: each of a person's m records changes any one answer by at most 1, so no answer changes by more
@@ -23,7 +23,7 @@ from tallytree.errors import PrivacyError, name_choices
 from tallytree.hierarchy import Hierarchy
 from tallytree.level_arrays import LevelArrays
 from tallytree.privacy.neighbours import Bounds
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, count_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -68,34 +68,46 @@ class Query:
     name: str
     answer: Callable[[Counted, int], Ints]
     """The answer at a level: regions x sizes."""
-    sensitivity: Callable[[Bounds, int], int]
-    """In L1, from the bounds on a person and the number of regions at the level."""
+    sensitivity: Callable[[Bounds, Sizes, int], int]
+    """In L1, from the bounds on a person, the sizes, and the number of regions at the level."""
     row_answer: Callable[[Ints], Ints] | None = None
     """The answer of some regions from their counts alone, where no other region matters."""
     ends_with_total: bool = False
     """The last entry of a region's answer is its number of groups, which is the same on all neighbours."""
 
-    def squared_sensitivity(self, bounds: Bounds, regions: int) -> int:
+    def squared_sensitivity(self, bounds: Bounds, sizes: Sizes, regions: int) -> int:
         """In L2, squared."""
-        return bounds.max_records * self.sensitivity(bounds, regions)
+        return bounds.max_records * self.sensitivity(bounds, sizes, regions)
 
 
-def _sizes_sensitivity(bounds: Bounds, regions: int) -> int:
+def _find_reach(bounds: Bounds, sizes: Sizes) -> int:
+    """Over how many sizes one record can move a group: min(z, K - 1).
+
+    A group counts at the largest size if it is larger, and at the least size if it is smaller, so no move
+    is longer than from one end of the range to the other; and a move from the least size is as long as
+    that allows. With a single size nothing moves, but noise of scale 0 would publish the true counts of
+    all regions: they get the noise that two sizes need.
+    """
+    return min(bounds.max_quantity, max(1, count_sizes(sizes) - 1))
+
+
+def _sizes_sensitivity(bounds: Bounds, sizes: Sizes, regions: int) -> int:
     """2m: each of a person's m records moves one group from one cell of its region to another.
 
     That takes one from the first cell and adds one to the second: 2, or 0 if it does not move. A region
-    holds all groups of its subregions, so at every level exactly one region sees the move.
+    holds all groups of its subregions, so at every level exactly one region sees the move. With a single
+    size nothing moves: it gets the noise that two sizes need, as in ``_find_reach``.
     """
     return 2 * bounds.max_records
 
 
-def _cumulative_sensitivity(bounds: Bounds, regions: int) -> int:
-    """zm: a group that moves from size s to s + z leaves c_s, ..., c_{s+z-1} one smaller.
+def _cumulative_sensitivity(bounds: Bounds, sizes: Sizes, regions: int) -> int:
+    """m min(z, K - 1): a group that moves from size s to s + d leaves c_s, ..., c_{s+d-1} one smaller.
 
-    These are z cells for each of the m records; the others do not change. Clipping at the largest size
-    only shortens a move, and two records in one group move it by at most 2z.
+    These are d cells for each of the m records, with d = min(z, K - 1) at most; the others do not change.
+    Two records in one group move it by at most min(2z, K - 1), which is no more than 2d.
     """
-    return bounds.max_quantity * bounds.max_records
+    return bounds.max_records * _find_reach(bounds, sizes)
 
 
 def _answer_chain(counts: Counted, level: int) -> Ints:
@@ -114,14 +126,14 @@ def _answer_chain(counts: Counted, level: int) -> Ints:
     return running.T[hierarchy.last_leaves(level)]
 
 
-def _chain_sensitivity(bounds: Bounds, regions: int) -> int:
-    """zm times the number of regions: a group that moves from s to s + z changes all in between.
+def _chain_sensitivity(bounds: Bounds, sizes: Sizes, regions: int) -> int:
+    """m min(z, K - 1) times the number of regions: a group that moves from s to s + d changes all in between.
 
-    Between (s, r) and (s + z, r) the chain passes every region of the level z times, and each of these
+    Between (s, r) and (s + d, r) the chain passes every region of the level d times, and each of these
     counts changes by one. The paper says 1 (its Privacy Phase of M_c^ch), which is true of a level with
     one region only.
     """
-    return regions * bounds.max_quantity * bounds.max_records
+    return regions * _cumulative_sensitivity(bounds, sizes, regions)
 
 
 def _accumulate(rows: Ints) -> Ints:

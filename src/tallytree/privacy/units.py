@@ -15,6 +15,7 @@ from typing import Literal
 
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.queries import Query
+from tallytree.sizes import Sizes
 
 UnitName = Literal["epsilon", "rho"]
 Distribution = Literal["two-sided geometric", "discrete Gaussian"]
@@ -30,7 +31,7 @@ class Unit(ABC):
     distribution: Distribution
 
     @abstractmethod
-    def find_sensitivity(self, query: Query, bounds: Bounds, regions: int) -> Fraction:
+    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
         """How far apart a level's answers on two neighbours can be, in the measure that the noise needs."""
 
     @abstractmethod
@@ -48,9 +49,9 @@ class Epsilon(Unit):
     name = "epsilon"
     distribution = "two-sided geometric"
 
-    def find_sensitivity(self, query: Query, bounds: Bounds, regions: int) -> Fraction:
+    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
         """In L1."""
-        return Fraction(query.sensitivity(bounds, regions))
+        return Fraction(query.sensitivity(bounds, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
         """The paper's lambda."""
@@ -67,9 +68,9 @@ class Rho(Unit):
     name = "rho"
     distribution = "discrete Gaussian"
 
-    def find_sensitivity(self, query: Query, bounds: Bounds, regions: int) -> Fraction:
+    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
         """The square of the L2 distance, which is a whole number."""
-        return Fraction(query.squared_sensitivity(bounds, regions))
+        return Fraction(query.squared_sensitivity(bounds, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
         """sigma = sqrt(sensitivity / (2 rho)), rounded up."""

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from typing import Any, Protocol
 
 from tallytree.errors import PrivacyError
-from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.privacy.budget import MOST_EPSILON, Exact, parse_exact
 from tallytree.privacy.opendp_library import load_opendp
 
 EPSILON_DIGITS = 7
@@ -24,8 +24,10 @@ RHO_DIGITS = 8
 """Significant digits of a rho found for an epsilon, rounded down."""
 LEAST_EPSILON = Fraction(1, 10**7)
 """Nothing below it is stated: at a large delta, a small rho implies an epsilon of 0."""
-MOST_EPSILON, MOST_RHO = 1000, 10_000
+MOST_RHO = 10_000
 """Far beyond anything that protects; OpenDP's arithmetic ends not far above."""
+MARGIN, LEAST_GROUPS = 10, 100
+"""Delta is at most one in ten times the number of groups, and in ten times a hundred if there are fewer."""
 
 
 def parse_delta(value: object) -> Fraction:
@@ -38,6 +40,28 @@ def parse_delta(value: object) -> Fraction:
     if delta >= 1:
         raise PrivacyError("delta is a probability: it must be below 1, and far below one in the people.")
     return delta
+
+
+def find_most_delta(groups: int = 0) -> Fraction:
+    """The largest delta for a release of so many groups: well below one in their number, which is public.
+
+    A mechanism that publishes each person's records as they are, with probability delta, is (0, delta)-DP.
+    With delta one in the number of groups it would expose somebody of one of them, and keep its promise.
+
+    >>> find_most_delta(1_000_000)
+    Fraction(1, 10000000)
+    """
+    return Fraction(1, MARGIN * max(groups, LEAST_GROUPS))
+
+
+def check_delta(delta: Fraction, groups: int = 0) -> None:
+    """Refuse a delta that is too large for so many groups, or for any number of them."""
+    if delta > find_most_delta(groups):
+        raise PrivacyError(
+            "delta is too large: with that probability the promise to a person may fail altogether. It must "
+            f"be at most one in {MARGIN} times the number of groups, and never above "
+            f"{float(find_most_delta()):g}; 1e-10 suits most data."
+        )
 
 
 @lru_cache(maxsize=256)

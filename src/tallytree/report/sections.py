@@ -22,7 +22,13 @@ from tallytree.report.wording import (
     describe_safety,
     show_short,
 )
-from tallytree.statement import ENFORCED, describe_empty_groups, describe_protection, list_public_facts
+from tallytree.statement import (
+    ENFORCED,
+    describe_empty_groups,
+    describe_protection,
+    list_public_facts,
+    warn_of_epsilon,
+)
 from tallytree.verification import Check, Verification
 
 BAR = 1000
@@ -35,6 +41,7 @@ def write_lead(release: Release, verification: Verification) -> Html:
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     low, high = release.sizes
     failed = sum(not check.passed for check in verification.checks)
+    warning = warn_of_epsilon(plan.epsilon)
     figures = [
         ("Groups", f"{release.total:,}", "the public total"),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
@@ -49,6 +56,7 @@ def write_lead(release: Release, verification: Verification) -> Html:
     return join(
         tag("p", describe_release(plan, release.total), class_="lead"),
         *([] if verification else [_warn()]),
+        *([tag("p", warning, class_="failed banner")] if warning else []),
         tag(
             "dl",
             *(

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from tallytree.privacy.budget import show_exact
+from tallytree.privacy.budget import LARGE_EPSILON, show_exact
 from tallytree.privacy.plan import Plan
 
 MOST_DIGITS = 10
-MOST_READABLE = 12
-"""The largest epsilon for which a factor or a chance still says something."""
 
 
 def describe_release(plan: Plan, total: int) -> str:
@@ -59,7 +57,7 @@ def show_short(number: Fraction) -> str:
 
 def _describe_strength(plan: Plan, epsilon: float) -> str:
     shown = show_short(plan.epsilon)
-    if epsilon > MOST_READABLE:
+    if epsilon >= LARGE_EPSILON:  # a factor or a chance would not say much
         return (
             f"How nearly is what epsilon says. Here it is {shown}, which is so large that the promise in "
             "itself says little; it is still exact, and holds."
