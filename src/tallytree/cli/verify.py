@@ -25,6 +25,6 @@ def verify(
         print_json(verification.to_dict())
     else:
         print_checks(verification)
-        print_text("All checks passed." if verification else "The release does not hold what it promises.")
+        print_text(verification.describe() if verification else "The release does not hold what it promises.")
     if not verification:
         raise typer.Exit(1)
