@@ -28,6 +28,7 @@ from tallytree.intervals.statistics import STATISTICS, summarize
 from tallytree.intervals.summaries import SummaryBounds
 from tallytree.privacy.deviations import find_deviation
 from tallytree.privacy.plan import LevelPlan
+from tallytree.releases import REPORT
 from tallytree.report import content, shapes
 from tallytree.report.accuracy import find_reach
 from tallytree.report.content import gather
@@ -37,7 +38,7 @@ from tallytree.report.page import write_page
 from tallytree.report.projection import project
 from tallytree.report.shapes import read_shapes
 from tallytree.report.wording import describe_safety
-from tallytree.report.writing import REPORT, write_report
+from tallytree.report.writing import write_report
 from tallytree.verification import Check, Verification
 from tests.report_support import (
     HOSTILE,
