@@ -20,7 +20,7 @@ MOST_BYTES = 2**28
 """Of a row group that is written out, besides 64 for every row: two million names of 100 bytes."""
 
 ALWAYS_ROWS = 2**24
-ROWS_PER_BYTE = 64
+ROWS_PER_BYTE = 128
 """A file has at most so many rows, or so many for each of its bytes: a small file cannot cost much memory.
 Noise does not compress: at a scale of 1, a measurement takes two bits at least, so that a byte holds four."""
 
