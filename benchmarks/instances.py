@@ -40,7 +40,7 @@ class Instance:
         """
         plan = self.measurements.plan
         checks = verify_counts(plan.hierarchy, plan.sizes, solution.counts, self.total)
-        broken = [check.name for check in checks if not check.passed]
+        broken = [check.name for check in checks if check.failed]
         if (self.method.consistent and broken) or "validity" in broken:
             raise AssertionError(f"The solution of {self.method.name} does not hold: {broken}.")
         if solution.certificate and not solution.certificate.optimal:

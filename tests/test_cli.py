@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -129,8 +130,23 @@ def test_json_is_all_that_is_printed_for_programs(run: Run) -> None:
     assert (code, err) == (0, "")
     assert summary["total"] == 104
     assert summary["verification"]["passed"] is True
-    assert json.loads(run("verify", "made", "--json")[1])["passed"] is True
+    found = json.loads(run("verify", "made", "--quick", "--json")[1])
+    assert (found["passed"], found["complete"]) == (True, False)
+    made = {check["name"]: (check["made"], check["passed"]) for check in found["checks"]}
+    assert made["solution"] == (False, False)
+    assert made["validity"] == (True, True)
     assert json.loads(run("mechanisms", "--json")[1])[0]["name"] == "cumulative-joint"
+
+
+def test_a_check_that_was_not_made_is_shown_as_such(run: Run) -> None:
+    assert run("release", "counts.csv", *FLAGS, "--out", "made")[0] == 0
+    code, out, _ = run("verify", "made", "--quick")
+    assert code == 0
+    assert re.search(r"not made\s+solution\s+the post-processing was not repeated", out)
+    assert re.search(r"ok\s+validity", out)
+    assert "All checks passed" not in out
+    assert out.rstrip().endswith("No check failed; 2 were not made.")
+    assert not re.search(r"not made\s+solution", run("verify", "made")[1])
 
 
 def test_a_failed_check_has_exit_code_1(run: Run, tmp_path: Path) -> None:

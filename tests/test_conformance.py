@@ -99,6 +99,22 @@ def test_the_plan_covers_every_neighbour(name: str) -> None:
             assert loss <= plan.epsilon
 
 
+@pytest.mark.parametrize("budget", [None, {"a": 1, "b": 3, "c": 2}], ids=["even", "uneven"])
+def test_what_a_solution_says_of_itself_is_worked_out_again(name: str, budget: dict[str, int] | None) -> None:
+    method = tt.mechanism(name)
+    paths = [("r", "x", "1"), ("r", "x", "2"), ("r", "y")]
+    hierarchy = tt.Hierarchy.from_paths(["a", "b", "c"], paths)
+    plan = method.plan(hierarchy, sizes=(1, 3), epsilon="2", budget=budget)
+    rng = np.random.default_rng(5)
+    noisy = tt.Measurements(plan, [rng.integers(-3, 20, plan.shape(at)) for at in range(3)])
+    solution = method.postprocess(noisy, total=40)
+    evidence = method.assess(noisy, solution.counts, total=40)
+    assert (evidence.objective, evidence.certificate) == (solution.objective, solution.certificate)
+    moved = [level.copy() for level in solution.counts]
+    moved[2][0] += [50, 0, -50]
+    assert method.assess(noisy, moved, total=40).objective > solution.objective
+
+
 def test_post_processing_changes_nothing_that_it_is_given(name: str) -> None:
     mechanism = tt.mechanism(name)
     counts = make_counts(7, 2, (1, 2), 4) if mechanism.small else make_counts(7, 3, (1, 4), 9)

@@ -18,7 +18,7 @@ REPLICATING = ("making", "replicates")
 # Modules that work from measurements and releases alone.
 AFTER_MEASURING = sorted(
     {"verification", "releases", "release_tables", "release_files", "release_rows", "manifest", "statement"}
-    | {"evidence", "folders", "level_arrays", "sparse_rows"}
+    | {"contrasts", "evidence", "folders", "level_arrays", "sparse_rows"}
     | {"region_views", "notebooks", "frames", "histograms", "bars", "pictures", "ink"}
     | {f"postprocess.{p.stem}" for p in (ROOT / "postprocess").glob("*.py")}
     | {f"mechanisms.{p.stem}" for p in (ROOT / "mechanisms").glob("*.py")}

@@ -533,7 +533,7 @@ def test_changed_intervals_are_found(release: tt.Release, tmp_path: Path, name: 
         table.num_columns - 1, table.column_names[-1], pa.chunked_array([np.zeros(table.num_rows)])
     )
     pa_parquet.write_table(changed, tmp_path / "r" / name)
-    failed = [check.name for check in tt.load(tmp_path / "r").verify().checks if not check.passed]
+    failed = [check.name for check in tt.load(tmp_path / "r").verify().checks if check.failed]
     assert failed == ["files"]
 
 
@@ -554,9 +554,6 @@ def test_damaged_intervals_are_refused(release: tt.Release, tmp_path: Path, name
     else:
         strangers = pa.array(["stranger"] * table.num_rows)
         pa_parquet.write_table(table.set_column(1, table.column_names[1], strangers), path)
-    if damage == "rows" and name == INTERVALS:
-        assert not tt.load(tmp_path / "r").verify()  # the same row twice says the same twice
-        return
     with pytest.raises(FolderError):
         tt.load(tmp_path / "r")
 

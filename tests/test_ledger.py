@@ -206,7 +206,7 @@ def test_rows_that_a_ledger_may_not_have_are_found_even_if_their_hashes_fit() ->
             entries.append(replace(entry, hash=entry.compute_hash()))
         assert find_break(entries) is None
         verification = audit(entries)
-        return next((check.example for check in verification.checks if not check.passed), "")
+        return next((check.example for check in verification.checks if check.failed), "")
 
     budget = ("d", CREATE, "1")
     assert judge(budget, ("d", CHARGE, "1/2"), ("d", CHARGE, "1/2")) == ""
@@ -477,7 +477,7 @@ def place(request: pytest.FixtureRequest, file: Path) -> str:
 
 
 def find_failures(place: str, *releases: tt.Release) -> list[str]:
-    return [check.example for check in tt.Ledger(place).verify(releases).checks if not check.passed]
+    return [check.example for check in tt.Ledger(place).verify(releases).checks if check.failed]
 
 
 @pytest.mark.parametrize("field", CHANGES)
@@ -642,3 +642,22 @@ def test_a_place_that_cannot_be_is_one_clear_error(
 
 def test_the_representation_names_the_place_and_no_password(file: Path) -> None:
     assert repr(make_ledger(file)).endswith("ledger.db')")
+
+
+def test_a_copy_that_was_given_intervals_is_the_same_release(file: Path, tmp_path: Path) -> None:
+    """In memory, in a folder, and in a folder with intervals: what was paid for is the same."""
+    made = release(make_ledger(file))
+    made.save(tmp_path / "plain")
+    tt.add_intervals(made, replicates=10).save(tmp_path / "with-intervals")
+    copies = [made, *(tt.load(tmp_path / name) for name in ("plain", "with-intervals"))]
+    assert find_failures(str(file), *copies) == []
+    assert find_failures(str(file), *copies[::-1]) == []
+
+
+def test_other_answers_under_the_digests_of_a_paid_release_are_found(file: Path) -> None:
+    ledger = make_ledger(file)
+    paid, unpaid = release(ledger), tt.release(count(), epsilon=1)
+    for made in (paid, unpaid):
+        made.manifest["files"] = {"release.parquet": "0", "measurements.parquet": "0"}
+    unpaid.manifest["privacy"]["ledger"] = paid.manifest["privacy"]["ledger"]
+    assert find_failures(str(file), paid, unpaid) == ["entry 2 paid for one release, but two name it"]

@@ -28,6 +28,7 @@ from tallytree.intervals.statistics import STATISTICS, summarize
 from tallytree.intervals.summaries import SummaryBounds
 from tallytree.privacy.deviations import find_deviation
 from tallytree.privacy.plan import LevelPlan
+from tallytree.releases import REPORT
 from tallytree.report import content, shapes
 from tallytree.report.accuracy import find_reach
 from tallytree.report.content import gather
@@ -37,8 +38,8 @@ from tallytree.report.page import write_page
 from tallytree.report.projection import project
 from tallytree.report.shapes import read_shapes
 from tallytree.report.wording import describe_safety
-from tallytree.report.writing import REPORT, write_report
-from tallytree.verification import Check, Verification
+from tallytree.report.writing import write_report
+from tallytree.verification import Check, Verification, skip
 from tests.report_support import (
     HOSTILE,
     SUMMARY_REACH,
@@ -579,6 +580,15 @@ def test_the_report_shows_the_checks_that_it_is_given(tmp_path: Path) -> None:
     page = (tmp_path / REPORT).read_text(encoding="utf-8")
     assert "This release does not hold what it promises." in page
     assert "one differs by 7" in page
+
+
+def test_the_report_marks_a_check_that_was_not_made(tmp_path: Path) -> None:
+    checks = Verification((Check("validity", "whole", 0), skip("solution", "it was not repeated")))
+    write_report(RELEASE, tmp_path / REPORT, verification=checks)
+    page = (tmp_path / REPORT).read_text(encoding="utf-8")
+    assert '<li class="not-made"><span class="mark">Not made</span><b>Solution</b>' in page
+    assert "<b>1 of 2</b> <span>passed; 1 not made, see below</span>" in page
+    assert "does not hold what it promises" not in page
 
 
 def test_a_release_is_not_lost_when_its_report_fails(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from tallytree.verification import (
     check_budget,
     check_public_totals,
     count_inconsistencies,
+    skip,
     verify_counts,
 )
 
@@ -179,13 +180,40 @@ def test_one_failed_check_fails_the_verification() -> None:
     assert Verification((good, good))
     assert not Verification((good, bad))
     assert not Verification((bad, good)).passed
+    assert Verification((good, bad)).describe() == "1 of 2 checks FAILED."
     assert Verification((good, bad)).to_dict() == {
         "passed": False,
+        "complete": True,
         "checks": [
-            {"name": "a", "statement": "b", "violations": 0, "example": "", "passed": True},
-            {"name": "c", "statement": "d", "violations": 1, "example": "here", "passed": False},
+            {"name": "a", "statement": "b", "violations": 0, "example": "", "made": True, "passed": True},
+            {
+                "name": "c",
+                "statement": "d",
+                "violations": 1,
+                "example": "here",
+                "made": True,
+                "passed": False,
+            },
         ],
     }
+
+
+def test_a_check_that_was_not_made_has_neither_passed_nor_failed() -> None:
+    good, skipped = Check("a", "b", 0), skip("c", "it takes long")
+    assert Verification((good,)).describe() == "All checks passed."
+    verification = Verification((good, skipped, skipped))
+    assert verification.passed
+    assert not skipped.passed
+    assert not skipped.failed
+    assert verification.skipped == (skipped, skipped)
+    assert verification.describe() == "No check failed; 2 were not made."
+    found = {"name": "c", "statement": "it takes long", "violations": 0, "example": ""}
+    assert Verification((skipped,)).to_dict() == {
+        "passed": True,
+        "complete": False,
+        "checks": [{**found, "made": False, "passed": False}],
+    }
+    assert not Verification((skipped, Check("d", "e", 2)))
 
 
 def test_a_region_that_misses_its_public_total_is_found() -> None:

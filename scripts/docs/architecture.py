@@ -52,6 +52,7 @@ PARTS = (
             "folders",
             "manifest",
             "statement",
+            "contrasts",
             "evidence",
             "intervals",
             "region_views",

@@ -79,10 +79,12 @@ PARTS = (
     Part("measure", ("measurement.py",), ("privacy", "gaussian", "seeds", "large_levels", "conformance")),
     Part(
         "verify",
-        ("verification.py", "evidence.py"),
+        ("verification.py", "evidence.py", "contrasts.py"),
         (
             "verification",
             "evidence",
+            "contrasts",
+            "forgeries",
             "releases",
             "large_levels",
             "conformance",

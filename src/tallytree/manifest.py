@@ -8,13 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from tallytree import __version__
-from tallytree.errors import FolderError, InputError
+from tallytree.errors import FolderError, InputError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.ledger.receipts import Receipt, read_receipt
-from tallytree.limits import MAX_GROUPS, MAX_SCALE
+from tallytree.limits import MAX_CELLS, MAX_GROUPS, MAX_SCALE
 from tallytree.mechanisms.base import Mechanism
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.neighbours import Bounds
@@ -36,6 +37,31 @@ DIGEST = "sha256"
 """Where a manifest keeps the digest of all the rest of it."""
 
 Manifest = dict[str, Any]
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "": (
+        "format",
+        "created",
+        "software",
+        "privacy",
+        "data",
+        "mechanism",
+        "solution",
+        "intervals",
+        "files",
+        DIGEST,
+    ),
+    "software": ("tallytree", *PACKAGES),
+    "data": ("levels", "regions", "sizes", "total", "frame"),
+    "mechanism": ("name", "symbol", "options", "exact"),
+    "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
+    "intervals": ("coverage", "replicates", "seed"),
+}
+"""What each part of a manifest may hold. What "privacy" may hold follows from the plan, and the check of the
+statement compares it key by key; so do other checks with "files" and a mechanism's options."""
+
+MOST_BYTES = 2**22
+"""Of a manifest: hundreds of times what a large one takes."""
 
 _EXACT = re.compile(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
 _FARTHEST = 10**60
@@ -191,6 +217,15 @@ def _write(manifest: Manifest) -> str:
     return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
 
 
+def read_manifest(path: Path) -> bytes:
+    """The content of a manifest's file, if it is not larger than a manifest is."""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise FolderError(f"The manifest is damaged: it is larger than {MOST_BYTES:,} bytes.")
+    return content
+
+
 def parse_manifest(text: str) -> Manifest:
     """A manifest from its JSON, checked for the facts that reading a release needs."""
     try:
@@ -205,6 +240,7 @@ def parse_manifest(text: str) -> Manifest:
             raise TypeError
         if not all(isinstance(name, str) for name in levels):
             raise TypeError
+        _check_regions(data["regions"], len(levels))
         read_exact(manifest["privacy"]["epsilon"])
         read_receipt(manifest)
         check_sizes(data["sizes"])
@@ -214,4 +250,26 @@ def parse_manifest(text: str) -> Manifest:
         raise
     except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, InputError):
         raise FolderError("The manifest is damaged: it lacks facts that every release has.") from None
+    _refuse_unknown_keys(manifest)
     return dict(manifest)
+
+
+def _check_regions(regions: object, levels: int) -> None:
+    """Refuse numbers of regions that no hierarchy has: files are held to them before they are read."""
+    if not isinstance(regions, list) or len(regions) != levels:
+        raise TypeError
+    if not all(type(count) is int and 1 <= count <= MAX_CELLS for count in regions):
+        raise TypeError
+
+
+def _refuse_unknown_keys(manifest: Manifest) -> None:
+    """Refuse what this software does not write: nothing could check it, and readers might believe it."""
+    for part, known in KEYS.items():
+        facts = manifest.get(part) if part else manifest
+        for key in facts if isinstance(facts, dict) else ():
+            if key not in known:
+                where = f" in {part!r}" if part else ""
+                raise FolderError(
+                    f"The manifest has an unknown key{where}: {show(key)}. It was changed, or written by "
+                    "another version of Tallytree."
+                )

@@ -175,7 +175,7 @@ def _write_status(release: Release) -> Html:
     if cells > MOST_CELLS:
         return tag("p", "Not checked just to be shown: release.verify() does it.", style=f"margin:0;{QUIET}")
     verification = release.verify()
-    failed = [check for check in verification.checks if not check.passed]
+    failed = [check for check in verification.checks if check.failed]
     return join(
         tag("p", _write_outcome(verification), style="margin:0"),
         *(tag("p", _mark(check), " ", _describe_check(check), style="margin:0") for check in failed),
@@ -183,14 +183,15 @@ def _write_status(release: Release) -> Html:
 
 
 def _write_outcome(verification: Verification) -> Html:
-    checks = len(verification.checks)
     if verification:
-        return tag("span", f"All {checks} checks passed.", style=GOOD)
-    failed = sum(not check.passed for check in verification.checks)
-    return tag("b", f"{failed} of {checks} checks FAILED: do not rely on these counts.", style=BAD)
+        return tag("span", verification.describe(), style=QUIET if verification.skipped else GOOD)
+    words = verification.describe().removesuffix(".")
+    return tag("b", f"{words}: do not rely on these counts.", style=BAD)
 
 
 def _mark(check: Check) -> Html:
+    if not check.made:
+        return tag("span", "not made", style=QUIET)
     return tag("span", "ok", style=GOOD) if check.passed else tag("b", "FAILED", style=BAD)
 
 

@@ -165,7 +165,7 @@ def _carry_out(
         receipt=receipt,
     )
     made = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
-    failed = [check for check in made.verify().checks if not check.passed]
+    failed = [check for check in made.verify().checks if check.failed]
     if failed:
         raise CheckError(f"The release fails its check of {failed[0].name}, so it is withheld.")
     return made

@@ -11,10 +11,18 @@ from typing import IO, Any, cast
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from tallytree.errors import FolderError
+from tallytree.errors import FolderError, show
 from tallytree.release_tables import make_schema
 
 BATCH_ROWS = 2**20
+
+MOST_BYTES = 2**28
+"""Of a row group that is written out, besides 64 for every row: two million names of 100 bytes."""
+
+ALWAYS_ROWS = 2**24
+ROWS_PER_BYTE = 128
+"""A file has at most so many rows, or so many for each of its bytes: a small file cannot cost much memory.
+Noise does not compress: at a scale of 1, a measurement takes two bits at least, so that a byte holds four."""
 
 
 def write_file(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> str:
@@ -73,13 +81,49 @@ class _HashingFile:
         self.closed = True
 
 
-def count_rows(path: Path) -> int:
-    """How many rows a file says it has."""
+def check_footer(path: Path, columns: Sequence[str], *, fewest: int, most: int) -> int:
+    """Refuse a file by what its footer says, before anything is read that takes room; how many rows it has.
+
+    It has these ``columns`` and no others, no metadata but Arrow's own schema, from ``fewest`` to ``most``
+    rows, and no more rows or bytes than a file of its size can be written with.
+    """
+    problem = None
     try:
         with path.open("rb") as file:
-            return int(pa_parquet.ParquetFile(file).metadata.num_rows)
-    except pa.ArrowException:
-        return 0  # reading it will say what is wrong
+            whole = pa_parquet.ParquetFile(file)
+            schema, footer = whole.schema_arrow, whole.metadata
+            rows = int(footer.num_rows)
+            groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+            too_large = any(group.total_byte_size > MOST_BYTES + 64 * group.num_rows for group in groups)
+    except (ValueError, OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise
+        problem = "it is not a Parquet file"
+    else:
+        unknown = [name for name in schema.names if name not in columns]
+        notes = _list_notes(schema, footer)
+        if unknown:
+            problem = f"it has the unknown column {show(unknown[0])}"
+        elif sorted(schema.names) != sorted(columns):
+            problem = "it does not have the columns of a release"
+        elif notes:
+            problem = f"it holds unknown metadata, {show(notes[0])}"
+        elif not fewest <= rows <= most:
+            expected = f"{most:,}" if fewest == most else f"at most {most:,}"
+            problem = f"it has {rows:,} rows, not {expected}"
+        elif too_large or rows > max(ALWAYS_ROWS, ROWS_PER_BYTE * path.stat().st_size):
+            problem = "it would take far more room than its size allows"
+    if problem:
+        raise FolderError(f"{path.name} is damaged: {problem}.")
+    return rows
+
+
+def _list_notes(schema: pa.Schema, footer: pa_parquet.FileMetaData) -> list[str]:
+    """What is written beside the rows, and not by this software: of the file, its schema, its columns."""
+    found = {*(footer.metadata or {}), *(schema.metadata or {})} - {b"ARROW:schema"}
+    for field in schema:
+        found |= {*(field.metadata or {})} - {b"PARQUET:field_id"}
+    return sorted(key.decode(errors="replace") for key in found)
 
 
 def read_file(path: Path, levels: Sequence[str], *values: str, multiple: int = 1) -> Iterator[pa.Table]:
@@ -99,8 +143,6 @@ def read_file(path: Path, levels: Sequence[str], *values: str, multiple: int = 1
                 if any(table[name].null_count for name in ("level", "size", *values)):
                     raise FolderError(f"{path.name} is damaged: values are missing in it.")
                 yield table
-            if not set(schema.names) <= set(whole.schema_arrow.names):
-                raise KeyError
     except FolderError:
         raise
     except (KeyError, ValueError, OSError, pa.ArrowException) as error:

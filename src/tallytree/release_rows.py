@@ -20,6 +20,8 @@ from tallytree.sparse_rows import SparseRows
 
 Ints = npt.NDArray[np.int64]
 
+REPEATED = "A file has two rows for the same region and size."
+
 
 def read_in_order(
     tables: Iterable[pa.Table], rows: int, levels: Sequence[str], sizes: Sizes, *, value: str
@@ -40,6 +42,7 @@ def read_in_order(
         if (
             in_order is None
             or (starts % cells).any()
+            or len(starts) * cells != table.num_rows
             or (in_order != np.arange(sizes[0], sizes[1] + 1)).any()
             or done + table.num_rows > rows
         ):
@@ -77,7 +80,11 @@ def read_regions(tables: Iterable[pa.Table], levels: Sequence[str], sizes: Sizes
     cells, rows = count_sizes(sizes), 0
     heads = []
     for table in tables:
-        heads.append(_take_names(table, levels, np.arange(-rows % cells, table.num_rows, cells)))
+        head = _take_names(table, levels, np.arange(-rows % cells, table.num_rows, cells))
+        # At once, and not when all is read: a few bytes can hold any number of equal rows.
+        if len(find_runs([_get_codes(head, name) for name in (*levels, "level")])[0]) < head.num_rows:
+            raise FolderError("The measurements do not have each region once.")
+        heads.append(head)
         rows += table.num_rows
     if rows == 0 or rows % cells:
         raise FolderError("The measurements do not have a row for every region and size.")
@@ -132,19 +139,40 @@ def refuse_beyond(most: int, values: Ints) -> None:
         raise FolderError(f"A row has a number beyond {most:,}.")
 
 
+class SeenCells:
+    """The cells of a level that had a row already: none may have two, whose sum would pass for one."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self._seen = np.zeros(shape[0] * shape[1], dtype=np.bool_)
+
+    def add(self, place: Ints) -> None:
+        """Refuse a cell that comes again, in these rows or after earlier ones."""
+        refuse_repeated(place)
+        if self._seen[place].any():
+            raise FolderError(REPEATED)
+        self._seen[place] = True
+
+
+def refuse_repeated(place: Ints) -> None:
+    """Refuse a cell that comes twice in these rows; where they are in order, that is seen at once."""
+    if not (place[1:] > place[:-1]).all():
+        ordered = np.sort(place)
+        if (ordered[1:] == ordered[:-1]).any():
+            raise FolderError(REPEATED)
+
+
 class _Dense:
     """A level that is filled cell by cell; a large one in 32 bits for as long as all fit."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._array: npt.NDArray[Any] = np.zeros(shape, dtype=np.int32 if is_large(shape) else np.int64)
+        self._seen = SeenCells(shape)
 
     def add(self, place: Ints, values: Ints) -> None:
+        self._seen.add(place)
         self._widen(values)
         flat = self._array.reshape(-1)
-        if (place[1:] > place[:-1]).all():
-            flat[place] += values.astype(flat.dtype)
-        else:
-            np.add.at(flat, place, values.astype(flat.dtype))
+        flat[place] = values.astype(flat.dtype)
 
     def write(self, start: int, rows: Ints) -> None:
         """Put rows in their place."""
@@ -174,6 +202,7 @@ class _Sparse:
     def finish(self) -> Stored:
         none = np.zeros(0, dtype=np.int64)
         places, values = np.concatenate([none, *self._places]), np.concatenate([none, *self._values])
+        refuse_repeated(places)
         return SparseRows.from_places(places, values, self._shape)
 
 

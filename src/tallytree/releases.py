@@ -14,7 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.errors import FolderError, MechanismError, describe, show
-from tallytree.evidence import check_manifest, check_receipt, check_solution, check_statement
+from tallytree.evidence import (
+    check_manifest,
+    check_mechanism,
+    check_noise,
+    check_receipt,
+    check_solution,
+    check_statement,
+)
 from tallytree.folders import flush, hash_file, new_folder, write_lasting
 from tallytree.frames import make_pandas, make_polars
 from tallytree.hierarchy import Hierarchy
@@ -22,6 +29,7 @@ from tallytree.intervals.files import (
     BOUNDS,
     INTERVALS,
     SUMMARIES,
+    check_footers,
     read_intervals,
     tabulate_cells,
     tabulate_estimates,
@@ -30,14 +38,21 @@ from tallytree.intervals.files import (
 from tallytree.intervals.intervals import Intervals, check_intervals
 from tallytree.intervals.unbiased import estimate_counts
 from tallytree.level_arrays import LevelArrays
-from tallytree.manifest import Manifest, parse_manifest, read_plan, seal
+from tallytree.manifest import Manifest, parse_manifest, read_manifest, read_plan, seal
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.region_views import RegionView
-from tallytree.release_files import count_rows, read_file, write_file
+from tallytree.release_files import check_footer, read_file, write_file
 from tallytree.release_rows import read_in_order, read_regions, read_values
 from tallytree.release_tables import make_schema, stream, tabulate_parts
 from tallytree.sizes import Sizes, check_sizes, count_sizes
-from tallytree.verification import Check, Verification, check_budget, check_public_totals, verify_counts
+from tallytree.verification import (
+    Check,
+    Verification,
+    check_budget,
+    check_public_totals,
+    skip,
+    verify_counts,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +64,8 @@ MAKER = object()
 """Shown by :func:`tallytree.release` and :func:`load`, which alone make releases."""
 
 RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
+REPORT = "report.html"
+"""Made from the others, and again whenever somebody likes: the manifest does not name it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +118,18 @@ class Release:
         ``recompute`` also does the post-processing again, to see that it gives the same counts.
         """
         plan = self.measurements.plan
-        solved = []
-        if recompute:
-            solved.append(check_solution(self.manifest, self.measurements, self.counts, self.total))
+        made = self.manifest, self.measurements, self.counts, self.total
+        skipped = skip("solution", "the post-processing was not repeated")
         return Verification(
             (
                 *verify_counts(self.hierarchy, self.sizes, self.counts, self.total),
                 *self._check_totals(),
                 check_budget(plan, self.epsilon),
-                check_statement(self.manifest, plan, self.total),
-                check_receipt(self.manifest, plan),
-                *solved,
+                check_noise(self.measurements),
+                *check_statement(self.manifest, plan, self.total),
+                *check_receipt(self.manifest, plan),
+                check_mechanism(*made),
+                check_solution(*made) if recompute else skipped,
                 *(() if self.intervals is None else (check_intervals(self.intervals),)),
                 *self.file_checks,
             )
@@ -180,7 +198,7 @@ class Release:
         """Write the intervals into the folder that holds this release already."""
         path = _as_path(folder)
         try:
-            manifest = parse_manifest((path / MANIFEST).read_text(encoding="utf-8"))
+            manifest = parse_manifest(read_manifest(path / MANIFEST).decode())
             if self.intervals is None or any(
                 manifest.get(name) != self.manifest.get(name) for name in ("created", "privacy", "solution")
             ):
@@ -241,34 +259,48 @@ def load(folder: str | os.PathLike[str]) -> Release:
 
 
 def _read_folder(path: Path) -> Release:
-    content = (path / MANIFEST).read_bytes()
+    content = read_manifest(path / MANIFEST)
     manifest = parse_manifest(content.decode())
     sizes = check_sizes(manifest["data"]["sizes"])
-    levels = manifest["data"]["levels"]
-    hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes)
-    plan = read_plan(manifest, hierarchy)
-    released = read_file(path / RELEASE, levels, "groups")
+    levels, regions = manifest["data"]["levels"], manifest["data"]["regions"]
     stated = manifest.get("intervals")
+    rows = sum(regions) * count_sizes(sizes)
+    check_footer(path / MEASUREMENTS, make_schema(levels, "measured").names, fewest=rows, most=rows)
+    check_footer(path / RELEASE, make_schema(levels, "groups").names, fewest=0, most=rows)
+    if stated is not None:
+        check_footers(path, levels, sum(regions), rows)
+    hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes, rows)
+    plan = read_plan(manifest, hierarchy)
+    counts = read_values(
+        read_file(path / RELEASE, levels, "groups"), hierarchy, sizes, value="groups", sparse=True
+    )
+    file_checks = check_manifest(content, manifest), *_check_files(path, manifest)
+    intervals = None
+    if stated is not None:
+        intervals, check = read_intervals(path, stated, hierarchy, sizes, counts)
+        file_checks = check, *file_checks
     return Release(
         measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
-        counts=read_values(released, hierarchy, sizes, value="groups", sparse=True),
+        counts=counts,
         total=manifest["data"]["total"],
         manifest=manifest,
-        file_checks=(check_manifest(content, manifest), _check_files(path, manifest)),
-        intervals=None if stated is None else read_intervals(path, stated, hierarchy, sizes),
+        file_checks=file_checks,
+        intervals=intervals,
         made_by=MAKER,
     )
 
 
-def _read_measurements(path: Path, levels: Sequence[str], sizes: Sizes) -> tuple[Hierarchy, LevelArrays]:
+def _read_measurements(
+    path: Path, levels: Sequence[str], sizes: Sizes, rows: int
+) -> tuple[Hierarchy, LevelArrays]:
     """The regions and what was measured there, whatever the order of the rows."""
-    rows = read_file(path, levels, "measured", multiple=count_sizes(sizes))
-    found = read_in_order(rows, count_rows(path), levels, sizes, value="measured")
+    tables = read_file(path, levels, "measured", multiple=count_sizes(sizes))
+    found = read_in_order(tables, rows, levels, sizes, value="measured")
     if found is not None:
         return found
     hierarchy = read_regions(read_file(path, levels, "measured"), levels, sizes)
-    rows = read_file(path, levels, "measured")
-    return hierarchy, read_values(rows, hierarchy, sizes, value="measured", sparse=False)
+    tables = read_file(path, levels, "measured")
+    return hierarchy, read_values(tables, hierarchy, sizes, value="measured", sparse=False)
 
 
 def _as_path(folder: object) -> Path:
@@ -277,9 +309,27 @@ def _as_path(folder: object) -> Path:
     return Path(folder)
 
 
-def _check_files(folder: Path, manifest: Manifest) -> Check:
+def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
+    """The files that the manifest names are those that were written; others are named, and not looked at."""
     hashes = manifest["files"]
     names = (RELEASE, MEASUREMENTS, *((INTERVALS, SUMMARIES) if "intervals" in manifest else ()))
-    changed = [name for name in names if hashes.get(name) != hash_file(folder / name)]
-    example = f"{changed[0]} is not the file that was written" if changed else ""
-    return Check("files", "files are the ones that were written (SHA-256)", len(changed), example)
+    wrong = [
+        f"{name} is not the file that was written"
+        for name in names
+        if hashes.get(name) != hash_file(folder / name)
+    ]
+    wrong += [
+        f"the manifest has a digest of {show(name)}, which no release has"
+        for name in hashes
+        if name not in names
+    ]
+    check = Check(
+        "files", "files are the ones that were written (SHA-256)", len(wrong), wrong[0] if wrong else ""
+    )
+    others = sorted({file.name for file in folder.iterdir()} - {*names, MANIFEST, REPORT})
+    if not others:
+        return (check,)
+    some = ", ".join(show(name) for name in others[:3]) + (
+        f" and {len(others) - 3} more" if len(others) > 3 else ""
+    )
+    return check, skip("other files", f"not looked at, because the manifest does not know them: {some}")

@@ -27,11 +27,23 @@ class Check:
     statement: str
     violations: int
     example: str = ""
+    made: bool = True
+    """Whether the condition was looked at. If not, ``statement`` says why: it neither passed nor failed."""
 
     @property
     def passed(self) -> bool:
-        """The condition holds everywhere."""
-        return self.violations == 0
+        """The condition was looked at, and holds everywhere."""
+        return self.made and self.violations == 0
+
+    @property
+    def failed(self) -> bool:
+        """The condition was looked at, and does not hold somewhere."""
+        return self.made and self.violations > 0
+
+
+def skip(name: str, why: str) -> Check:
+    """Return a check that was not made, and why."""
+    return Check(name, why, 0, made=False)
 
 
 @dataclass(frozen=True)
@@ -42,16 +54,35 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """All conditions hold."""
-        return all(check.passed for check in self.checks)
+        """No check that was made failed."""
+        return not any(check.failed for check in self.checks)
+
+    @property
+    def skipped(self) -> tuple[Check, ...]:
+        """The checks that were not made."""
+        return tuple(check for check in self.checks if not check.made)
 
     def __bool__(self) -> bool:
         return self.passed
+
+    def describe(self) -> str:
+        """Say the outcome in a sentence: that all passed is said only if all were made.
+
+        >>> Verification((Check("a", "it adds up", 0), skip("b", "not looked at"))).describe()
+        'No check failed; 1 was not made.'
+        """
+        failed, skipped = sum(check.failed for check in self.checks), len(self.skipped)
+        if failed:
+            return f"{failed} of {len(self.checks)} checks FAILED."
+        if skipped:
+            return f"No check failed; {skipped} {'was' if skipped == 1 else 'were'} not made."
+        return "All checks passed."
 
     def to_dict(self) -> dict[str, object]:
         """For JSON."""
         return {
             "passed": self.passed,
+            "complete": not self.skipped,
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
         }
 

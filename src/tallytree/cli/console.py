@@ -98,10 +98,10 @@ def print_checks(verification: Verification) -> None:
         ["", "check", "what", "violations"],
         [
             [
-                "ok" if check.passed else "FAILED",
+                "FAILED" if check.failed else "ok" if check.made else "not made",
                 check.name,
                 check.statement + (f" (for example: {check.example})" if check.example else ""),
-                f"{check.violations:,}",
+                f"{check.violations:,}" if check.made else "",
             ]
             for check in verification.checks
         ],

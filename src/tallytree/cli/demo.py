@@ -79,12 +79,12 @@ def demo(
 def _is_demo(folder: Path) -> bool:
     """Whether a folder is the release of an earlier demo, the only thing that a demo replaces."""
     from tallytree.errors import FolderError
-    from tallytree.manifest import parse_manifest
+    from tallytree.manifest import parse_manifest, read_manifest
     from tallytree.nation import INVENTED
     from tallytree.releases import MANIFEST
 
     try:
-        manifest = parse_manifest((folder / MANIFEST).read_text(encoding="utf-8"))
+        manifest = parse_manifest(read_manifest(folder / MANIFEST).decode())
     except (OSError, UnicodeDecodeError, FolderError):
         return False
     assumed = manifest["privacy"].get("assumed")

@@ -39,7 +39,7 @@ def intervals(
     from tallytree.releases import load
 
     release = load(folder)
-    failed = [check for check in release.verify().checks if not check.passed]
+    failed = [check for check in release.verify().checks if check.failed]
     if failed:
         raise IntervalsError(f"The release fails its check of {failed[0].name}: no intervals can be trusted.")
     with show_progress(quiet=as_json) as progress:

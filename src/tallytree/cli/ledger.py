@@ -136,7 +136,7 @@ def verify(
         print_json(verification.to_dict())
     else:
         print_checks(verification)
-        print_text("All checks passed." if verification else "The ledger is not what was written.")
+        print_text(verification.describe() if verification else "The ledger is not what was written.")
     if not verification:
         raise typer.Exit(1)
 

@@ -6,7 +6,7 @@ columns breaks none of them.
 
 from dataclasses import dataclass
 
-CHECKED = "0 all checks passed, 1 a check failed, 2 bad input or usage"
+CHECKED = "0 no check failed, 1 a check failed, 2 bad input or usage"
 DONE = "0 done, 2 bad input or usage"
 
 

@@ -257,11 +257,11 @@ def _is_in(folder: str) -> Callable[[Receipt], bool]:
     def look(receipt: Receipt) -> bool:
         from tallytree.errors import FolderError
         from tallytree.ledger.receipts import read_receipt
-        from tallytree.manifest import parse_manifest
+        from tallytree.manifest import parse_manifest, read_manifest
         from tallytree.releases import MANIFEST
 
         try:
-            manifest = parse_manifest((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+            manifest = parse_manifest(read_manifest(Path(folder) / MANIFEST).decode())
             return read_receipt(manifest) == receipt
         except (OSError, UnicodeDecodeError, FolderError):
             return False

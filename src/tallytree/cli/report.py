@@ -40,9 +40,9 @@ def report(
     lets its reader explore all regions. If a check of the release failed, it says so at its top.
     """
     from tallytree.errors import ReportError
-    from tallytree.releases import load
+    from tallytree.releases import REPORT, load
     from tallytree.report.shapes import read_shapes
-    from tallytree.report.writing import REPORT, write_report
+    from tallytree.report.writing import write_report
 
     if (shapes is None) != (shape_key is None):
         raise ReportError("A map needs both: --shapes FILE.geojson and --shape-key FIELD.")
@@ -71,7 +71,8 @@ def write_beside(release: Release, folder: Path) -> None:
     The release has been paid for, and the report can be made again: whatever goes wrong with it must not
     cost the release.
     """
-    from tallytree.report.writing import REPORT, write_report
+    from tallytree.releases import REPORT
+    from tallytree.report.writing import write_report
 
     try:
         write_report(release, folder / REPORT)
@@ -85,7 +86,7 @@ def write_beside(release: Release, folder: Path) -> None:
 
 def print_opening(folder: Path) -> None:
     """Where the report of a folder is, and how to open it."""
-    from tallytree.report.writing import REPORT
+    from tallytree.releases import REPORT
 
     target = folder / REPORT
     if not target.exists():

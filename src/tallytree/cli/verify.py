@@ -15,8 +15,9 @@ def verify(
 ) -> None:
     """Check a release folder, from what is in it alone.
 
-    Everything adds up; the noise fits the budget; what is promised follows from the plan; the charge to a
-    ledger covers it; the post-processing gives the same counts again; and no file was changed.
+    Everything adds up; the noise fits the budget, and the measurements scatter by as much; what is promised
+    follows from the plan; the charge to a ledger covers it; the objective and the post-processing come out
+    again; and no file was changed. A check that could not be made is shown as such.
     """
     from tallytree.releases import load
 
@@ -25,6 +26,6 @@ def verify(
         print_json(verification.to_dict())
     else:
         print_checks(verification)
-        print_text("All checks passed." if verification else "The release does not hold what it promises.")
+        print_text(verification.describe() if verification else "The release does not hold what it promises.")
     if not verification:
         raise typer.Exit(1)

@@ -17,16 +17,17 @@ from tallytree.folders import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.intervals import Intervals
 from tallytree.intervals.pools import CellBounds
-from tallytree.intervals.statistics import STATISTICS
+from tallytree.intervals.statistics import STATISTICS, summarize
 from tallytree.intervals.summaries import SummaryBounds
 from tallytree.intervals.unbiased import Estimates
 from tallytree.level_arrays import cut_rows, get_rows, get_shape
 from tallytree.limits import MAX_GROUPS
 from tallytree.manifest import read_exact
-from tallytree.release_files import read_file, write_file
-from tallytree.release_rows import find_cells, refuse_beyond
+from tallytree.release_files import check_footer, read_file, write_file
+from tallytree.release_rows import SeenCells, find_cells, refuse_beyond
 from tallytree.release_tables import make_plain, make_schema, name_regions, repeat_name
 from tallytree.sizes import Sizes, count_sizes
+from tallytree.verification import Check
 
 Ints = npt.NDArray[np.int64]
 
@@ -131,24 +132,39 @@ def write_estimates(table: pa.Table, path: Path) -> int:
     return table.num_rows
 
 
-def read_intervals(folder: Path, stated: Mapping[str, Any], hierarchy: Hierarchy, sizes: Sizes) -> Intervals:
-    """Both files, and what the manifest says of them."""
+def check_footers(folder: Path, levels: Sequence[str], regions: int, cells: int) -> None:
+    """Refuse both files by their footers, if they do not fit so many regions and cells."""
+    check_footer(folder / INTERVALS, make_schema(levels, "groups", *BOUNDS).names, fewest=0, most=cells)
+    rows = regions * len(STATISTICS)
+    check_footer(folder / SUMMARIES, [*levels, "level", "statistic", *FIGURES], fewest=rows, most=rows)
+
+
+def read_intervals(
+    folder: Path, stated: Mapping[str, Any], hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+) -> tuple[Intervals, Check]:
+    """Both files, and what the manifest says of them; and whether they are about these ``counts``."""
     try:
         coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
         if not (isinstance(replicates, int) and isinstance(seed, int) and coverage < 1):
             raise TypeError
     except (KeyError, TypeError, ValueError):
         raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
-    return Intervals(
-        _read_cells(folder / INTERVALS, hierarchy, sizes),
-        _read_summaries(folder / SUMMARIES, hierarchy),
-        coverage,
-        replicates,
-        seed,
+    cells, same_counts = _read_cells(folder / INTERVALS, hierarchy, sizes, counts)
+    summaries = _read_summaries(folder / SUMMARIES, hierarchy)
+    same_values = all(
+        np.array_equal(found.value, summarize(counts[level], sizes), equal_nan=True)
+        for level, found in enumerate(summaries)
     )
+    other = [name for name, same in ((INTERVALS, same_counts), (SUMMARIES, same_values)) if not same]
+    example = f"{other[0]} is about other counts" if other else ""
+    check = Check("interval files", "intervals are those of the released counts", len(other), example)
+    return Intervals(cells, summaries, coverage, replicates, seed), check
 
 
-def _read_cells(path: Path, hierarchy: Hierarchy, sizes: Sizes) -> tuple[CellBounds, ...]:
+def _read_cells(
+    path: Path, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+) -> tuple[tuple[CellBounds, ...], bool]:
+    """The intervals of all cells, and whether the counts beside them are ``counts``."""
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
     levels = [
         CellBounds(
@@ -159,16 +175,23 @@ def _read_cells(path: Path, hierarchy: Hierarchy, sizes: Sizes) -> tuple[CellBou
         )
         for shape in shapes
     ]
-    for table in read_file(path, hierarchy.levels, *BOUNDS):
+    seen = [SeenCells(shape) for shape in shapes]
+    released = [values.reshape(-1) for values in counts]
+    same, found = True, 0
+    for table in read_file(path, hierarchy.levels, "groups", *BOUNDS):
+        groups = table["groups"].to_numpy()
         columns = [table[name].to_numpy() for name in BOUNDS]
         for ends in columns[:2]:
             refuse_beyond(MOST_END, ends)
         for level, place, rows in find_cells(table, hierarchy, sizes):
+            seen[level].add(place)
+            same &= np.array_equal(released[level][place], groups[rows])
+            found += int(np.count_nonzero(groups[rows]))
             bounds = levels[level]
             arrays: tuple[npt.NDArray[Any], ...] = bounds.low, bounds.high, bounds.bias, bounds.error
             for array, column in zip(arrays, columns, strict=True):
                 array.reshape(-1)[place] = column[rows]
-    return tuple(levels)
+    return tuple(levels), same and found == sum(map(np.count_nonzero, released))
 
 
 def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ...]:

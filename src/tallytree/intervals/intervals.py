@@ -52,5 +52,5 @@ def check_intervals(intervals: Intervals) -> Check:
         right = (found.low >= 0) & (found.low <= found.high) & np.isfinite(found.high)
         # A region without groups has neither a mean nor quantiles, and no intervals of them.
         wrong += int((np.isfinite(found.value) & ~right).sum())
-    statement = "intervals begin at zero or above, and end after that"
+    statement = "intervals begin at zero or above, and end after that; they are not computed again"
     return Check("intervals", statement, wrong, "one does not" if wrong else "")

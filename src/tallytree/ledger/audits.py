@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from tallytree.ledger.balances import add_up
 from tallytree.ledger.entries import CHARGE, Entry, Fault, find_break
 from tallytree.ledger.receipts import Receipt, read_receipt
+from tallytree.level_arrays import cut_rows, get_rows, get_shape
 from tallytree.verification import Check, Verification
 
 if TYPE_CHECKING:
     from tallytree.releases import Release
+
+Ints = npt.NDArray[np.int64]
 
 
 def audit(entries: Sequence[Entry], releases: Sequence[Release] = ()) -> Verification:
@@ -62,12 +68,34 @@ def _find_problem(entries: Sequence[Entry], release: Release) -> str:
 
 
 def _find_doubles(releases: Sequence[Release]) -> list[str]:
-    """Different releases that name the same entry; copies of one release may."""
-    paid: dict[str, object] = {}
+    """Different releases that name the same entry; copies of one release may.
+
+    What was paid for are the noisy answers. They are compared themselves, not by what manifests say of their
+    files: a copy may have been given intervals, or be in memory only, and a digest can be made up.
+    """
+    paid: dict[str, Release] = {}
     problems = []
     for release in releases:
         receipt = read_receipt(release.manifest)
-        files = release.manifest.get("files")
-        if receipt is not None and paid.setdefault(receipt.hash, files) != files:
+        if receipt is not None and not _is_copy(paid.setdefault(receipt.hash, release), release):
             problems.append(f"entry {receipt.entry} paid for one release, but two name it")
     return problems
+
+
+def _is_copy(one: Release, other: Release) -> bool:
+    """Whether two releases have the same regions, answers and counts."""
+    if one is other:
+        return True
+    if one.measurements.plan != other.measurements.plan:
+        return False
+    return _are_equal(one.measurements.values, other.measurements.values) and _are_equal(
+        one.counts, other.counts
+    )
+
+
+def _are_equal(one: Sequence[Ints], other: Sequence[Ints]) -> bool:
+    return all(
+        np.array_equal(get_rows(one, level, *rows), get_rows(other, level, *rows))
+        for level in range(len(one))
+        for rows in cut_rows(*get_shape(one, level))
+    )

@@ -1,5 +1,7 @@
 """What a mechanism is: a query, a plan for measuring it, and a way back to consistent counts."""
 
+from __future__ import annotations
+
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,7 +15,7 @@ import numpy.typing as npt
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
@@ -115,6 +117,28 @@ class Mechanism(ABC):
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The post-processing itself, on noisy answers that fit: regions x sizes for each level."""
+
+    def assess(self, measurements: Measurements, counts: Sequence[Ints], *, total: int) -> Evidence:
+        """The objective at given counts, and their certificate, as :meth:`postprocess` would state them."""
+        total = self._check(measurements, total)
+        return self.evaluate(measurements.plan, measurements.values, counts, total=total)
+
+    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+        """The same on what fits: the squares between the query's answers added up, a level by 1 / scale^2.
+
+        A mechanism with another objective, or with a certificate, has its own way.
+        """
+        from tallytree.postprocess.objective import add_squares_at, weigh_levels
+
+        answer = self.query.row_answer
+        if answer is None:
+            raise MechanismError(f"{self.name} does not say what its objective is.")
+        return Evidence(add_squares_at(counts, values, weigh_levels(plan.scales), answer))
+
+    @property
+    def twin(self) -> Mechanism | None:
+        """A fast mechanism for the same model, by which the solutions of a slow one can be checked."""
+        return None
 
     def _check(self, measurements: Measurements, total: int) -> int:
         """Refuse what does not fit this mechanism; the total as an int."""

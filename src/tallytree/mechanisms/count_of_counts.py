@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Ints, Mechanism, RegionTotals
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
 
@@ -47,3 +47,9 @@ class CountOfCounts(Mechanism):
         from tallytree.postprocess.count_of_counts import solve_count_of_counts
 
         return solve_count_of_counts(plan.hierarchy, values, total=total, scales=plan.scales, norm=self.norm)
+
+    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+        """The sum of distances, or of their squares."""
+        from tallytree.postprocess.count_of_counts import assess_count_of_counts
+
+        return assess_count_of_counts(values, counts, norm=self.norm)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
 
@@ -29,9 +29,23 @@ class DirectCP(Mechanism):
     small: ClassVar[bool] = True
     solver_module: ClassVar[str] = "tallytree.postprocess.cp_tables"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
+    solver: ClassVar[str] = "constraints"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         from tallytree.postprocess.tree_model import solve_tree_model
 
-        return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver="constraints")
+        return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
+
+    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+        """The objective (H1), and whether the counts are an optimum."""
+        from tallytree.postprocess.tree_model import assess_tree_model
+
+        return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)
+
+    @property
+    def twin(self) -> Mechanism:
+        """The same optimum in no time."""
+        from tallytree.mechanisms.direct_dp import DirectDP
+
+        return DirectDP()

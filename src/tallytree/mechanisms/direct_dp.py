@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
 
@@ -45,3 +45,9 @@ class DirectDP(Mechanism):
         from tallytree.postprocess.tree_model import solve_tree_model
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
+
+    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+        """The objective (H1), and whether the counts are an optimum."""
+        from tallytree.postprocess.tree_model import assess_tree_model
+
+        return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)

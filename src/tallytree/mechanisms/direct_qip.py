@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tallytree.mechanisms.base import Ints
+from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.mechanisms.qip import QIP
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
@@ -38,3 +38,10 @@ class DirectQIP(QIP):
             solver=self.solver,
             time_limit=self.time_limit,
         )
+
+    @property
+    def twin(self) -> Mechanism:
+        """The same optimum in no time."""
+        from tallytree.mechanisms.direct_dp import DirectDP
+
+        return DirectDP()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
 
@@ -32,3 +32,9 @@ class TopDown(Mechanism):
         from tallytree.postprocess.topdown import solve_top_down
 
         return solve_top_down(plan.hierarchy, values, total=total)
+
+    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+        """The sum of squares; scales do not matter."""
+        from tallytree.postprocess.topdown import assess_top_down
+
+        return assess_top_down(values, counts)

@@ -20,12 +20,13 @@ import numpy.typing as npt
 
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel
+from tallytree.level_arrays import get_shape, take_rows
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
 from tallytree.postprocess.blocks import Blocks, Steps, join, pool, round_blocks
 from tallytree.postprocess.chain_counts import SIZES_AT_A_TIME, count_groups, take_sizes
 from tallytree.postprocess.chain_tables import solve_chain_with_tables
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.objective import sum_squares, weigh_levels
+from tallytree.postprocess.solution import Evidence, Solution
 
 Ints = npt.NDArray[np.int64]
 
@@ -56,6 +57,20 @@ def solve_chain_model(
         solver=solver,
         effort=effort,
     )
+
+
+def assess_chain_model(
+    hierarchy: Hierarchy, values: Sequence[Ints], counts: Sequence[Ints], *, scales: Sequence[Fraction]
+) -> Evidence:
+    """The objective of (C6) at given counts, of which those of the leaves decide."""
+    leaf = np.empty((hierarchy.leaf_count, get_shape(values, 0)[1]), dtype=np.int64)
+    for level in range(len(values)):
+        rows = np.flatnonzero(~hierarchy.has_children(level))
+        leaf[hierarchy.last_leaves(level)[rows]] = take_rows(counts, level, rows)
+    chain = np.cumsum(leaf.T, dtype=np.int64).reshape(leaf.T.shape)
+    weights = weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM).tolist()
+    squares = (sum_squares(chain[:, hierarchy.last_leaves(at)].T - noisy) for at, noisy in enumerate(values))
+    return Evidence(sum(weight * square for weight, square in zip(weights, squares, strict=True)))
 
 
 def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, total: int) -> Steps:

@@ -11,7 +11,7 @@ from tallytree.limits import MAX_MEASURED
 from tallytree.postprocess.isotonic import fit_isotonic_rows, fit_medians_rows
 from tallytree.postprocess.matching import Runs, make_runs, merge_children
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.postprocess.tree_model import solve_tree_model
 
 Ints = npt.NDArray[np.int64]
@@ -30,10 +30,9 @@ def solve_count_of_counts(
     counts = _merge_from_the_top(hierarchy, own, weigh_levels(scales).tolist())
     for level in reversed(range(1, len(counts))):
         np.add.at(counts[level - 1], hierarchy.parents(level), counts[level])
-    cumulative = [np.cumsum(level, axis=1) for level in counts]
     return Solution(
         counts=counts,
-        objective=_measure_distance(cumulative, values, norm),
+        objective=assess_count_of_counts(values, counts, norm=norm).objective,
         certificate=None,
         solver="matching",
         effort={},
@@ -73,7 +72,9 @@ def _merge_from_the_top(hierarchy: Hierarchy, own: Sequence[Ints], weights: Sequ
     return counts
 
 
-def _measure_distance(cumulative: Sequence[Ints], values: Sequence[Ints], norm: str) -> int:
+def assess_count_of_counts(values: Sequence[Ints], counts: Sequence[Ints], *, norm: str) -> Evidence:
+    """The sum of |c^ - c~| or of its squares."""
+    cumulative = [np.cumsum(level, axis=1) for level in counts]
     if norm == "l1":
-        return sum(int(np.abs(c - t).sum()) for c, t in zip(cumulative, values, strict=True))
-    return add_weighted_squares(cumulative, values, np.ones(len(values), dtype=np.int64))
+        return Evidence(sum(int(np.abs(c - t).sum()) for c, t in zip(cumulative, values, strict=True)))
+    return Evidence(add_weighted_squares(cumulative, values, np.ones(len(values), dtype=np.int64)))

@@ -1,12 +1,13 @@
 """The objective of the tree models, exact: weights and sums of squares as whole numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import gcd, lcm
 
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.level_arrays import cut_rows, get_rows, get_shape
 from tallytree.limits import MAX_WEIGHT_SUM
 
 Ints = npt.NDArray[np.int64]
@@ -35,6 +36,18 @@ def weigh_levels(scales: Sequence[Fraction], *, most: int = MAX_WEIGHT_SUM) -> I
 def add_weighted_squares(counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints) -> int:
     """(H1) with level weights: the sum of w_level (n^ - n~)^2, in exact arithmetic."""
     return sum(int(weight) * sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True))
+
+
+def add_squares_at(
+    counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints, answer: Callable[[Ints], Ints]
+) -> int:
+    """The same for released counts of any size, of which ``answer`` makes what was measured, row by row."""
+    total = 0
+    for level, weight in enumerate(weights.tolist()):
+        for start, stop in cut_rows(*get_shape(noisy, level)):
+            off = answer(get_rows(counts, level, start, stop)) - get_rows(noisy, level, start, stop)
+            total += weight * sum_squares(off)
+    return total
 
 
 def sum_squares(values: Ints) -> int:

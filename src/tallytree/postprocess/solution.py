@@ -23,6 +23,14 @@ class Certificate:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """How good given counts are by a mechanism's own measure, as a solution says it of itself."""
+
+    objective: int
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True)
 class Accuracy:
     """How near a relaxed solution is to the optimum of its model."""
 

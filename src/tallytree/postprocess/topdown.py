@@ -16,7 +16,7 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel
 from tallytree.postprocess.layout import Cells, Tree, TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.postprocess.tree_rounding import fill
 
 Ints = npt.NDArray[np.int64]
@@ -35,11 +35,16 @@ def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int) 
     arrays = layout.scatter(counts)
     return Solution(
         counts=arrays,
-        objective=add_weighted_squares(arrays, values, np.ones(len(values), dtype=np.int64)),
+        objective=assess_top_down(values, arrays).objective,
         certificate=None,
         solver="closed form",
         effort={},
     )
+
+
+def assess_top_down(values: Sequence[Ints], counts: Sequence[Ints]) -> Evidence:
+    """The sum of (n^ - n~)^2: no level weighs more than another."""
+    return Evidence(add_weighted_squares(counts, values, np.ones(len(values), dtype=np.int64)))
 
 
 @kernel

@@ -12,7 +12,7 @@ from tallytree.postprocess.certificate import certify
 from tallytree.postprocess.cost_tables import Merger, merge_tables, solve_with_tables
 from tallytree.postprocess.layout import TreeLayout
 from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
-from tallytree.postprocess.solution import Solution
+from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.postprocess.tree_projection import project_onto_tree
 
 Ints = npt.NDArray[np.int64]
@@ -52,6 +52,17 @@ def solve_tree_model(
         solver=solver,
         effort=effort,
     )
+
+
+def assess_tree_model(
+    hierarchy: Hierarchy, values: Sequence[Ints], counts: Sequence[Ints], *, scales: Sequence[Fraction]
+) -> Evidence:
+    """The objective of Model M_H at given counts, and whether they are an optimum of it."""
+    weights = weigh_levels(scales)
+    layout = TreeLayout.of(hierarchy)
+    tree_weights, _ = layout.per_level(weights, scales)
+    certificate = certify(layout.tree, layout.gather(values), tree_weights, layout.gather(counts))
+    return Evidence(add_weighted_squares(counts, values, weights), certificate)
 
 
 def _load_constraint_solver() -> Merger:

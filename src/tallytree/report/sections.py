@@ -40,7 +40,7 @@ def write_lead(release: Release, verification: Verification) -> Html:
     plan = release.measurements.plan
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     low, high = release.sizes
-    failed = sum(not check.passed for check in verification.checks)
+    passed = sum(check.passed for check in verification.checks)
     warning = warn_of_epsilon(plan.epsilon)
     figures = [
         ("Groups", f"{release.total:,}", "the public total"),
@@ -49,8 +49,8 @@ def write_lead(release: Release, verification: Verification) -> Html:
         ("Epsilon", show_short(plan.epsilon), describe_epsilon(plan)),
         (
             "Checks",
-            f"{len(verification.checks) - failed} of {len(verification.checks)}",
-            "passed" if verification else f"passed: {failed} FAILED, see below",
+            f"{passed} of {len(verification.checks)}",
+            _describe_checks(verification),
         ),
     ]
     return join(
@@ -66,6 +66,13 @@ def write_lead(release: Release, verification: Verification) -> Html:
             class_="figures",
         ),
     )
+
+
+def _describe_checks(verification: Verification) -> str:
+    failed, skipped = sum(check.failed for check in verification.checks), len(verification.skipped)
+    if failed:
+        return f"passed: {failed} FAILED, see below"
+    return f"passed; {skipped} not made, see below" if skipped else "passed"
 
 
 def _warn() -> Html:
@@ -249,7 +256,7 @@ def write_checks(verification: Verification) -> Html:
         tag(
             "p",
             "Every condition below was worked out again from the files of the release when this page was "
-            "written. Repeating the whole computation takes longer: ",
+            "written, but for those marked as not made. Repeating the whole computation takes longer: ",
             tag("code", "tallytree verify"),
             " on the folder does that as well.",
         ),
@@ -258,13 +265,14 @@ def write_checks(verification: Verification) -> Html:
 
 
 def _write_check(check: Check) -> Html:
-    times = f" {check.violations:,} times not, for example: {check.example}." if not check.passed else ""
+    times = f" {check.violations:,} times not, for example: {check.example}." if check.failed else ""
+    outcome = "Failed" if check.failed else "Passed" if check.made else "Not made"
     return tag(
         "li",
-        tag("span", "Passed" if check.passed else "Failed", class_="mark"),
+        tag("span", outcome, class_="mark"),
         tag("b", check.name[:1].upper() + check.name[1:]),
         tag("span", check.statement[:1].upper() + check.statement[1:] + "." + times),
-        class_="passed" if check.passed else "failed",
+        class_=outcome.lower().replace(" ", "-"),
     )
 
 

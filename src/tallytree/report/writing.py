@@ -10,8 +10,6 @@ from tallytree.report.page import write_page
 from tallytree.report.shapes import ShapeMap
 from tallytree.verification import Verification
 
-REPORT = "report.html"
-
 
 def write_report(
     release: Release,
