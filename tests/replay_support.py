@@ -219,7 +219,10 @@ class _Memory(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.name}: {record.getMessage()}")
+        if not record.name.startswith(
+            "py4j"
+        ):  # when Spark's connections are closed, the garbage collector says
+            self.lines.append(f"{record.name}: {record.getMessage()}")
 
 
 @contextmanager
@@ -283,6 +286,10 @@ def command(scene: Scene, *words: object) -> None:
             main()
     scene.say(f"exit code of {words[0]}", stop.value.code)
     assert stop.value.code == 0
+
+
+SPARKS_OWN = "stderr: "
+"""Where Spark shows how long its stages take, unless its user turned that off."""
 
 
 @contextmanager
