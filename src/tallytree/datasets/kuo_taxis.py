@@ -36,9 +36,9 @@ class _Rows:
     count: Ints
 
     def list_regions(self, level: int) -> list[tuple[str, str]]:
-        """Parent and region, each pair once."""
+        """Parent and region, each pair once, in the order of the alphabet: that of the rows is not public."""
         pairs = zip(self.level.tolist(), self.parent, self.region, strict=True)
-        return list(dict.fromkeys((parent, region) for at, parent, region in pairs if at == level))
+        return sorted({(parent, region) for at, parent, region in pairs if at == level})
 
 
 def read_taxi_table(source: Table, *, largest: int | None = None) -> GroupCounts:
