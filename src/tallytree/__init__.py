@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tallytree.releases import Release as Release
     from tallytree.releases import load as load
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Bounds": "privacy.neighbours",
