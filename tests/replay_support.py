@@ -41,7 +41,8 @@ from tallytree.cli.main import main
 from tallytree.level_arrays import LevelArrays, Stored
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.privacy.noise import ExactNoise, Fill
-from tallytree.report.writing import REPORT, write_report
+from tallytree.releases import REPORT
+from tallytree.report.writing import write_report
 from tests.replay_facts import Facts, describe_content, describe_folder, describe_text
 
 Ints = npt.NDArray[np.int64]
