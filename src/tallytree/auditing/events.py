@@ -55,14 +55,15 @@ def choose_event(targets: Targets, first: Ints, second: Ints) -> tuple[float, Ev
     """The event that says most about epsilon on outcomes of the two neighbours, and about how much that is.
 
     For every score, events are chosen on one half of the outcomes, and the best of them on the other half: a
-    line that is fitted to few outcomes tells these apart, and no others.
+    line that is fitted to few outcomes tells these apart, and no others. Its threshold is then chosen on all.
     """
     half = len(first) // 2
     scores = list_scores(targets, first[:half], second[:half])
     events = [event for score in scores for event in _list_events(score, first[:half], second[:half])]
     guesses = [_guess(event, first[half:], second[half:]) for event in events]
     best = int(np.argmax(guesses))
-    return guesses[best], events[best]
+    again = _list_events(events[best].score, first, second)
+    return guesses[best], max(again, key=lambda event: _guess(event, first, second))
 
 
 def _list_events(score: Score, first: Ints, second: Ints) -> Iterator[Event]:
