@@ -1,7 +1,7 @@
 """How fast is exact noise? ``python -m benchmarks.noise [--out FILE]``.
 
 Our sampler and OpenDP's take turns in one run: per draw on one processor, and for as much noise as the Census
-hierarchy takes on all of them.
+hierarchy takes on all of them. And whether the time of a draw tells its value.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from benchmarks.markdown import write_table
 from benchmarks.noise_goals import judge_noise
 from benchmarks.noise_measuring import CENSUS_SCALE, CENSUS_SIZES, REGIONS, measure_noise
 from benchmarks.noise_results import write_draws, write_hierarchies
+from benchmarks.noise_timing import BLOCK, BLOCKS, DRAWS, measure_leaks, write_leaks
 from tallytree.reproduction.machine import describe_machine
 
 PAGE = Path(__file__).parent / "NOISE.md"
@@ -31,13 +32,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.noise", description=__doc__)
     parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: NOISE.md)")
     options = parser.parse_args(arguments)
-    options.out.write_text(
-        write_page(TURNS, draws=5_000_000, peer_draws=100_000, sizes=CENSUS_SIZES), encoding="utf-8"
+    page = write_page(
+        TURNS,
+        draws=5_000_000,
+        peer_draws=100_000,
+        sizes=CENSUS_SIZES,
+        timed_draws=DRAWS,
+        timed_blocks=BLOCKS,
     )
+    options.out.write_text(page, encoding="utf-8")
     return 0
 
 
-def write_page(turns: int, *, draws: int, peer_draws: int, sizes: int) -> str:
+def write_page(
+    turns: int, *, draws: int, peer_draws: int, sizes: int, timed_draws: int, timed_blocks: int
+) -> str:
     """The page, from ``turns`` turns with so many draws of ours and of the peer's."""
     machine = describe_machine(("opendp", "cryptography"))
     report = measure_noise(turns, draws=draws, peer_draws=peer_draws, sizes=[sizes])
@@ -59,6 +68,7 @@ def write_page(turns: int, *, draws: int, peer_draws: int, sizes: int) -> str:
             write_draws(report),
             "## The Census hierarchy, on all processors",
             write_hierarchies(report),
+            write_leaks(measure_leaks(draws=timed_draws, blocks=timed_blocks, block=BLOCK)),
             "",
         ]
     )

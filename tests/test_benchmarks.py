@@ -8,6 +8,7 @@ from fractions import Fraction
 from xml.etree import ElementTree
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from benchmarks import planning, startup
 from benchmarks.fits import compare_rows
@@ -16,6 +17,7 @@ from benchmarks.joint_goals import judge_joint
 from benchmarks.joint_peer import JointPiqpRun, run_joint_piqp
 from benchmarks.joint_results import draw_joint, write_joint
 from benchmarks.memory import MemoryUse
+from benchmarks.noise_timing import TimedScale, count_up, find_leak, split_sizes, write_leaks
 from benchmarks.programs import JOINT_FORMS, Form, write_program
 from benchmarks.relaxed_points import find_point, pose
 from benchmarks.report import Growth, JointReport
@@ -224,3 +226,48 @@ def test_the_page_on_startup_holds_what_was_measured(monkeypatch: pytest.MonkeyP
 
 def test_every_start_that_is_measured_works() -> None:
     assert startup.measure(1).keys() == startup.CASES.keys()
+
+
+def make_times(slope: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Sizes of draws, and times with jitter of some hundred nanoseconds that are now and then much longer."""
+    rng = np.random.default_rng(4)
+    sizes = rng.geometric(0.1, 20_000).astype(np.float64)
+    jitter = rng.normal(10_000, 300, len(sizes)) + 1e6 * (rng.random(len(sizes)) < 0.03)
+    return sizes, slope * sizes + jitter
+
+
+@pytest.mark.parametrize("slope", [10.0, -10.0])
+def test_time_that_tells_the_value_of_a_draw_is_seen(slope: float) -> None:
+    leak = find_leak(*make_times(slope))
+    assert leak.correlation * np.sign(slope) > 0.2 > 20 * leak.correlation_error
+    assert abs(leak.slope - slope) < 4 * leak.slope_error < 0.2 * abs(slope)
+    assert leak.guessed > 0.5 + 10 * leak.guessed_error
+
+
+def test_time_that_does_not_tell_the_value_of_a_draw_is_not_seen() -> None:
+    leak = find_leak(*make_times(0))
+    assert abs(leak.correlation) < 4 * leak.correlation_error
+    assert abs(leak.slope) < 4 * leak.slope_error
+    assert abs(leak.guessed - 0.5) < 4 * leak.guessed_error
+
+
+def test_the_larger_half_of_few_whole_numbers_is_as_near_to_a_half_as_can_be() -> None:
+    assert split_sizes(np.array([0.0, 0, 0, 1, 2])).tolist() == [False, False, False, True, True]
+    assert split_sizes(np.array([0.0, 1, 1, 1, 5])).tolist() == [False, True, True, True, True]
+    assert split_sizes(np.array([3.0, 3])).all()
+
+
+def test_what_a_sampler_gives_away_is_said() -> None:
+    leaks = {"digits": find_leak(*make_times(0)), "opendp": find_leak(*make_times(10))}
+    single, block = (TimedScale(Fraction(10), count, leaks) for count in (1, 200))
+    text = write_leaks([single, block])
+    assert "for single draws (no more than by chance) and" in text
+    assert "for blocks (a leak)." in text
+
+
+def test_the_control_draws_two_sided_geometric_sizes() -> None:
+    out = np.empty(20_000, dtype=np.int64)
+    count_up(Fraction(3))(out)
+    ratio = np.exp(-1 / 3)
+    assert abs(np.abs(out).mean() - ratio / (1 - ratio)) < 0.15
+    assert abs(out.mean()) < 0.2

@@ -8,7 +8,13 @@ import pytest
 from scripts.docs.imports import PACKAGE as ROOT
 from scripts.docs.imports import find_reachable, read_imports
 
-NOISE = {"privacy.noise", "privacy.digit_noise", "privacy.digit_kernel", "privacy.random_stream"}
+NOISE = {
+    "privacy.noise",
+    "privacy.digit_noise",
+    "privacy.digit_kernel",
+    "privacy.random_stream",
+    "privacy.samplers",
+}
 TRUTH_OR_NOISE = {"counts", "count_tables", "tables", "measurement", "nation"} | NOISE
 BOTH = {"measurement"}
 

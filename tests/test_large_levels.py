@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree import level_arrays, release_files
+from tallytree import level_arrays, measurement, release_files
 from tallytree.level_arrays import LevelArrays, get_rows
 from tallytree.measurement import measure
 from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.privacy.noise import ExactNoise, Fill
+from tallytree.privacy.noise import Advance, ExactNoise, Fill, Noise
+from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CHAIN, QUERIES, Counted
+from tallytree.privacy.samplers import find_noise
 from tallytree.releases import MAKER, Release
 from tallytree.sparse_rows import SparseRows
 from tests.instances import random_hierarchy
@@ -105,9 +108,7 @@ class SameNoise(ExactNoise):
 )
 @pytest.mark.parametrize("name", ["direct-dp", "cumulative-joint", "cumulative-chain", "count-of-counts"])
 @pytest.mark.parametrize("seed", range(4))
-def test_every_region_of_a_large_level_gets_its_own_answer_and_noise(
-    name: str, added: int, seed: int
-) -> None:
+def test_every_region_of_a_large_level_gets_its_own_answer(name: str, added: int, seed: int) -> None:
     counts = random_counts(seed)
     plan = tt.mechanism(name).plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")
     measured = measure(plan, read(counts), noise=SameNoise(added))
@@ -116,6 +117,61 @@ def test_every_region_of_a_large_level_gets_its_own_answer_and_noise(
         if plan.has_public_totals(level):
             noise[:, -1] = 0
         np.testing.assert_array_equal(measured.values[level], answer + noise)
+
+
+class NumberedNoise(ExactNoise):
+    """1, 2, 3 and so on: no two draws are alike, so that one that is used twice is seen."""
+
+    description, chunk = "a test", 5
+
+    def __init__(self) -> None:
+        self._given = 0
+        self._lock = Lock()
+
+    def prepare(self, scale: Fraction) -> Fill:
+        return self._number
+
+    def _number(self, out: Ints) -> None:
+        with self._lock:
+            out[:] = np.arange(self._given + 1, self._given + 1 + len(out))
+            self._given += len(out)
+
+
+def share_noise_among_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault: all parts of a level get the noise of the first of them."""
+    add, first = measurement._add_noise_to, dict[int, Ints]()
+
+    def add_again(plan: Plan, level: int, answer: Ints, noise: Noise, report: Advance) -> Ints:
+        noisy = add(plan, level, answer, noise, report)
+        return answer + first.setdefault(level, noisy - answer)[: len(answer)]
+
+    monkeypatch.setattr(measurement, "_add_noise_to", add_again)
+
+
+def find_noise_of(name: str, counts: tt.GroupCounts, noise: ExactNoise) -> list[Ints]:
+    """What was added to the answers of each level."""
+    plan = tt.mechanism(name).plan(counts.hierarchy, sizes=counts.sizes, epsilon="1/1000")
+    measured = measure(plan, counts, noise=noise)
+    added = [values - answer for values, answer in zip(measured.values, plan.answers(counts), strict=True)]
+    return [level[:, :-1] if plan.has_public_totals(i) else level for i, level in enumerate(added)]
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize("name", ["direct-dp", "cumulative-joint", "cumulative-chain", "count-of-counts"])
+@pytest.mark.parametrize("is_shared", [False, True], ids=["right", "control"])
+def test_no_two_regions_of_a_large_level_share_noise(
+    name: str, is_shared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_shared:
+        share_noise_among_parts(monkeypatch)
+    h = tt.Hierarchy.from_paths(["root", "leaf"], [("r", str(leaf)) for leaf in range(21)])
+    counts = tt.GroupCounts(h, (1, 4), np.arange(84).reshape(21, 4) % 5)
+    added = np.concatenate([level.ravel() for level in find_noise_of(name, counts, NumberedNoise())])
+    assert (len(np.unique(added)) < len(added)) == is_shared
+    # The noise of releases: two of the 11 parts, of 8 draws of a large scale each, are not alike by chance.
+    leaves = find_noise_of(name, counts, find_noise(None, delta=None))[1]
+    parts = [leaves[start : start + 2] for start in range(0, 20, 2)]
+    assert (len({part.tobytes() for part in parts}) < len(parts)) == is_shared
 
 
 @pytest.mark.usefixtures("few_are_many")

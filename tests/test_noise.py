@@ -13,10 +13,10 @@ from benchmarks.noise import write_page
 
 import tallytree as tt
 from tallytree.errors import PrivacyError
-from tallytree.pipeline import NOISES
 from tallytree.privacy import noise as noise_module
 from tallytree.privacy.digit_noise import DigitNoise
 from tallytree.privacy.noise import ExactNoise, Noise, OpenDPNoise, SeededNoise
+from tallytree.privacy.samplers import NOISES
 from tallytree.processors import count_processors
 from tests.noise_statistics import REJECT, p_value
 
@@ -164,5 +164,11 @@ def test_an_unknown_noise_is_refused_before_any_is_drawn(name: str, monkeypatch:
 
 
 def test_the_benchmark_measures_both_samplers() -> None:
-    page = write_page(1, draws=1000, peer_draws=100, sizes=1)
-    assert page.count("`digits`") == page.count("`opendp`") == 3
+    page = write_page(1, draws=1000, peer_draws=100, sizes=1, timed_draws=20, timed_blocks=3)
+    speed, leaks = page.split("## Does the time of a draw tell its value?")
+    assert speed.count("`digits`") == speed.count("`opendp`") == 3
+    for name in ("`digits`", "`opendp`"):
+        assert leaks.count(f"| 1 | {name} | 20 |") == leaks.count(f"| 200 | {name} | 3 |") == 3
+        assert leaks.count(f"- {name}: the strongest rank correlation is") == 1
+    assert leaks.count("| 1 | counting (control) | 20 |") == 3
+    assert "nan" not in leaks

@@ -23,10 +23,10 @@ from tallytree.errors import InputError
 from tallytree.measurement import measure, measure_with_seed
 from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.registry import MECHANISMS
-from tallytree.pipeline import NOISES
 from tallytree.postprocess.solution import Solution
 from tallytree.privacy.noise import Advance, ExactNoise, Fill, SeededNoise
 from tallytree.privacy.plan import Plan
+from tallytree.privacy.samplers import NOISES
 from tallytree.specs import CountSpec, ReleaseSpec
 
 HIERARCHY = tt.Hierarchy.from_paths(["root", "state"], [("all", f"s{i}") for i in range(20)])

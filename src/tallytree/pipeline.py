@@ -12,7 +12,6 @@ from tallytree.errors import (
     CountsError,
     LedgerError,
     MechanismError,
-    PrivacyError,
     name_choices,
     show,
 )
@@ -25,23 +24,15 @@ from tallytree.measurement import measure
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism, list_mechanisms
 from tallytree.privacy.budget import Exact, check_epsilon
-from tallytree.privacy.digit_noise import DigitNoise
 from tallytree.privacy.neighbours import Bounds
-from tallytree.privacy.noise import ExactNoise, GaussianNoise, OpenDPNoise
+from tallytree.privacy.noise import ExactNoise
 from tallytree.privacy.plan import Plan
-from tallytree.privacy.units import EPSILON, RHO
+from tallytree.privacy.samplers import find_noise
 from tallytree.privacy.zcdp import check_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.release_tables import check_level_names
 from tallytree.releases import MAKER, Release
 from tallytree.sizes import Sizes
-
-NOISES: dict[str, type[ExactNoise]] = {
-    "digits": DigitNoise,
-    "opendp": OpenDPNoise,
-    "gaussian": GaussianNoise,
-}
-"""The exact samplers by name. The first two draw alike: ours is fast, OpenDP's independent of it."""
 
 
 def release(
@@ -120,7 +111,7 @@ def prepare(
     noise: str | None,
 ) -> tuple[Mechanism, Plan, ExactNoise]:
     """All that a release takes besides the counts; what is wrong with it is found out here."""
-    method, sampler = _find_release_mechanism(mechanism), _find_noise(noise, delta)
+    method, sampler = _find_release_mechanism(mechanism), find_noise(noise, delta)
     check_level_names(hierarchy)
     plan = method.plan(
         hierarchy,
@@ -189,17 +180,3 @@ def _find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
     if method.obstacle:
         raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
     return method
-
-
-def _find_noise(name: str | None, delta: object) -> ExactNoise:
-    """The sampler of that name, or the usual one; refused if it is not of the kind that delta asks for."""
-    if name is None:
-        name = "digits" if delta is None else "gaussian"
-    if not isinstance(name, str) or name not in NOISES:
-        raise PrivacyError(f"There is no noise {show(name)}: {name_choices(name, NOISES)}")
-    noise = NOISES[name]()
-    if delta is None and noise.distribution != EPSILON.distribution:
-        raise PrivacyError(f"The noise {name!r} needs a delta, far below one in the number of people.")
-    if delta is not None and noise.distribution != RHO.distribution:
-        raise PrivacyError(f"The noise {name!r} keeps epsilon without a delta: leave one of the two out.")
-    return noise

@@ -49,7 +49,11 @@ class AuditOfAll:
 
 
 def audit_all(
-    *, epsilon: Exact = EPSILON, runs: int | None = None, seed: int = 0, progress: Progress = no_progress
+    *,
+    epsilon: Exact = EPSILON,
+    runs: int | None = None,
+    seed: int | None = None,
+    progress: Progress = no_progress,
 ) -> AuditOfAll:
     """Audit every mechanism with its usual options; one whose solver is not installed is skipped."""
     audits, skipped = [], {}

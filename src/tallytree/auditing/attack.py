@@ -1,36 +1,46 @@
-"""Attacks on a whole mechanism as a black box: what many runs on two neighbours say about epsilon, at least.
+"""Attacks on a whole mechanism as a black box: what many runs on neighbours say about epsilon, at least.
 
-Half of the runs are there to choose an event that tells the two neighbours apart, the other half to estimate
-how much likelier it is with the one than with the other. That gives a lower bound on the epsilon that the
-mechanism really has. Nothing about the mechanism is taken on trust, so this also finds what no enumeration of
-answers can: noise that is not what the plan says, or shared by cells, or a release that shows more than the
-measurements.
+One group is moved: in every region, from every size to the next. Half of the runs are there to choose among
+these neighbours, and an event that tells the chosen one apart; the other half to estimate how much likelier
+the event is with the one dataset than with the other. That gives a lower bound on the epsilon that the
+mechanism really has. Nothing about the mechanism is taken on trust, and it measures by the code of releases
+with their sampler, so this also finds what no enumeration of answers can: noise that is not what the plan
+says, or missing in some place, or shared by cells, or a release that shows more than the measurements.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tallytree.auditing.datasets import Case
-from tallytree.auditing.events import Evidence, choose_event, estimate
-from tallytree.auditing.exact import Pair, compare, find_worst_pair, plan_case
-from tallytree.auditing.runs import Look, SeededDigits, look_at_counts, look_at_measurements, repeat
-from tallytree.auditing.scores import list_scores
+import numpy as np
+
+from tallytree.auditing.datasets import ATTACKED, ATTACKED_SMALL, Case
+from tallytree.auditing.events import Event, Evidence, choose_event, estimate
+from tallytree.auditing.exact import Pair, compare, plan_case
+from tallytree.auditing.runs import Ints, Look, look_at_counts, look_at_measurements, measure_with, repeat
 from tallytree.auditing.targets import Targets, target_counts, target_measurements
 from tallytree.auditing.verdicts import Verdict, judge
+from tallytree.counts import GroupCounts
 from tallytree.mechanisms.base import Mechanism
-from tallytree.privacy.noise import SeededNoise
+from tallytree.privacy.neighbours import enumerate_additions
 from tallytree.privacy.plan import Plan
+from tallytree.sizes import count_sizes
 
 ERROR = 0.01
-"""The probability that a bound is wrong, at most."""
+"""The probability that any of the bounds of an audit is wrong, at most: the attacks share it (Bonferroni)."""
 
 CONFIDENCE = f"{100 * (1 - ERROR):g} %"
 
-BACKGROUND = 1
-"""Groups in every cell of both neighbours, beside the one that moves: zeros would hide much by themselves."""
+BACKGROUND = 2
+"""Groups in every cell, of which one moves: zeros would hide much by themselves."""
+
+KEPT = 4
+"""After each round of choosing, one in so many neighbours is kept."""
+
+LEAST = 4
+"""Runs of a round on each dataset: two to fit a line to, and two to try it on."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,10 @@ class Attack:
     asked: Fraction
     stated: Fraction
     """The epsilon that the plan of the attacked case states."""
+    pair: Pair
+    """The neighbours that were chosen."""
+    tried: int
+    """How many pairs they were chosen from."""
     evidence: Evidence
 
     @property
@@ -49,52 +63,104 @@ class Attack:
         """On the lower bound."""
         return judge(self.evidence.bound, stated=self.stated, asked=self.asked)
 
+    @property
+    def moved(self) -> str:
+        """The region whose group moves, and its sizes before and after."""
+        counts = self.pair.counts
+        change = self.pair.neighbour.leaf - counts.leaf
+        (region, before), (_, after) = np.argwhere(change < 0)[0], np.argwhere(change > 0)[0]
+        low = counts.sizes[0]
+        return f"{counts.hierarchy.leaves[region][-1]}: {low + before} to {low + after}"
 
-def find_target(case: Case, plan: Plan) -> Pair:
-    """The neighbours to attack: those with the worst loss, among other groups."""
-    worst = find_worst_pair(case, plan)
-    counts, neighbour = (
-        counts.replace(counts.leaf + BACKGROUND) for counts in (worst.counts, worst.neighbour)
-    )
-    return compare(plan, counts, neighbour)
+
+def find_targets(case: Case, plan: Plan) -> list[Pair]:
+    """The neighbours to attack: the same counts, with all that have one person more and the worst loss."""
+    leaf = np.full((case.hierarchy.leaf_count, count_sizes(case.sizes)), BACKGROUND)
+    counts = GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)
+    pairs = [compare(plan, counts, neighbour) for neighbour in enumerate_additions(counts)]
+    worst = max(pair.rank for pair in pairs)
+    return [pair for pair in pairs if pair.rank == worst]
 
 
-def attack(
-    method: Mechanism,
-    case: Case,
-    *,
-    epsilon: Fraction,
-    measured_runs: int,
-    runs: int,
-    seed: int,
-    noise: Callable[[int], SeededNoise] = SeededDigits,
-    report: Callable[[int], None],
-) -> tuple[Attack, Attack]:
-    """Attack the measurements, and then the counts that are made of them.
+@dataclass(frozen=True, eq=False)
+class Attacker:
+    """Who looks at the outcomes on some neighbours, all of the same counts, and tries to tell them apart."""
+
+    seen: str
+    stated: Fraction
+    look: Look
+    pairs: Sequence[Pair]
+    targets: Sequence[Targets]
+    """What each pair would show without noise."""
+    runs: int
+    """Twice as many are made: half of them to choose, and the other half to estimate."""
+
+    @property
+    def all_runs(self) -> int:
+        """How many runs the attack takes."""
+        return sum((pairs + 1) * each for pairs, each in self._list_rounds()) + 2 * (self.runs // 2)
+
+    def attack(self, *, asked: Fraction, error: float, report: Callable[[int], None]) -> Attack:
+        """Choose neighbours and an event, and estimate epsilon from fresh runs."""
+        place, event = self._choose(report)
+        pair = self.pairs[place]
+        first, second = (
+            repeat(self.look, counts, runs=self.runs // 2, report=report)
+            for counts in (pair.counts, pair.neighbour)
+        )
+        evidence = estimate(event, first, second, error=error)
+        return Attack(self.seen, asked, self.stated, pair, len(self.pairs), evidence)
+
+    def _choose(self, report: Callable[[int], None]) -> tuple[int, Event]:
+        """Which neighbours are told apart best, and how: few runs on all of them, then more on the best.
+
+        All have the same counts on one side, so that the runs on these serve every pair.
+        """
+        first: Ints | None = None
+        left: dict[int, Ints | None] = dict.fromkeys(range(len(self.pairs)))
+        for kept, runs in self._list_rounds():
+            first = self._run_more(first, self.pairs[0].counts, runs, report)
+            ranked = []
+            for place, earlier in list(left.items())[:kept]:
+                second = self._run_more(earlier, self.pairs[place].neighbour, runs, report)
+                guess, event = choose_event(self.targets[place], first, second)
+                ranked.append((guess, place, event, second))
+            ranked.sort(key=lambda each: -each[0])
+            left = {place: second for _, place, _, second in ranked}
+        _, place, event, _ = ranked[0]
+        return place, event
+
+    def _run_more(
+        self, earlier: Ints | None, counts: GroupCounts, runs: int, report: Callable[[int], None]
+    ) -> Ints:
+        rows = repeat(self.look, counts, runs=runs, report=report)
+        return rows if earlier is None else np.concatenate([earlier, rows])
+
+    def _list_rounds(self) -> list[tuple[int, int]]:
+        """How many neighbours are tried in each round, and in how many more runs on each dataset."""
+        kept = [len(self.pairs)]
+        while kept[-1] > 1:
+            kept.append(max(1, kept[-1] // KEPT))
+        return [(pairs, max(LEAST, self.runs // (len(kept) * (pairs + 1)))) for pairs in kept]
+
+
+def prepare_attacks(
+    method: Mechanism, *, epsilon: Fraction, measured_runs: int, runs: int, seed: int | None
+) -> list[Attacker]:
+    """Attacks on the measurements, and on the counts that are made of them.
 
     What is made of the measurements can only hide (``exact.py``), so the first attack is the stronger one;
-    the second is on what people get to see. Either makes so many runs on each of the two neighbours.
+    the second is on what people get to see. Where the solver takes long, that one is on a smaller case.
     """
-    plan = plan_case(method, case, epsilon=epsilon)
-    pair = find_target(case, plan)
-
-    def find_evidence(look: Look, targets: Targets, runs: int, seeds: tuple[int, int]) -> Evidence:
-        first, second = (
-            repeat(look, counts, runs=runs, noise=noise(own), report=report)
-            for counts, own in zip((pair.counts, pair.neighbour), seeds, strict=True)
-        )
-        half = runs // 2
-        event = choose_event(list_scores(targets, first[:half], second[:half]), first[:half], second[:half])
-        return estimate(event, first[half:], second[half:], error=ERROR)
-
-    streams = range(4 * seed, 4 * seed + 4)  # noise of its own for each attack and neighbour
-    measured = find_evidence(
-        look_at_measurements(plan), target_measurements(plan, pair), measured_runs, (streams[0], streams[1])
-    )
-    released = find_evidence(
-        look_at_counts(method, plan), target_counts(plan, pair), runs, (streams[2], streams[3])
-    )
-    return (
-        Attack("measurements", epsilon, plan.epsilon, measured),
-        Attack("counts", epsilon, plan.epsilon, released),
-    )
+    measure = measure_with(seed)
+    plan = plan_case(method, ATTACKED, epsilon=epsilon)
+    pairs = find_targets(ATTACKED, plan)
+    targets = [target_measurements(plan, pair) for pair in pairs]
+    look = look_at_measurements(plan, measure)
+    measured = Attacker("measurements", plan.epsilon, look, pairs, targets, measured_runs)
+    if method.small:
+        plan = plan_case(method, ATTACKED_SMALL, epsilon=epsilon)
+        pairs = find_targets(ATTACKED_SMALL, plan)
+    targets = [target_counts(plan, pair) for pair in pairs]
+    look = look_at_counts(method, plan, measure)
+    return [measured, Attacker("counts", plan.epsilon, look, pairs, targets, runs)]

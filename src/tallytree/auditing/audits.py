@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from tallytree.auditing.attack import ERROR, Attack, attack
-from tallytree.auditing.datasets import ATTACKED, ATTACKED_SMALL, CASES, Case
+from tallytree.auditing.attack import ERROR, Attack, prepare_attacks
+from tallytree.auditing.datasets import CASES, Case
 from tallytree.auditing.exact import Enumeration, enumerate_losses
 from tallytree.auditing.verdicts import Verdict
 from tallytree.errors import InputError
@@ -22,7 +22,7 @@ EPSILON = "2"
 """Enough for an attack to see something through the noise. The scales are in proportion to 1 / epsilon."""
 
 MEASURED_RUNS, RUNS, SMALL_RUNS = 20_000, 5_000, 1_000
-"""On each neighbour: the measuring alone, the whole mechanism, and one that is for small problems."""
+"""Of each attack: on the measuring alone, the whole mechanism, and one that is for small problems."""
 
 LEAST_RUNS, MOST_RUNS = 10, 10_000_000
 
@@ -78,16 +78,18 @@ def audit(
     *,
     epsilon: Exact = EPSILON,
     runs: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     progress: Progress = no_progress,
 ) -> Audit:
-    """Try all neighbours on small hierarchies, and attack the mechanism in ``runs`` runs on each of two.
+    """Try all neighbours on small hierarchies, and attack the mechanism in twice ``runs`` runs.
 
-    Works on invented counts alone. With the same seed, it finds the same.
+    Works on invented counts alone. Noise is drawn as for a release, so that nobody can repeat it; with a seed
+    the same sampler works on repeatable bytes, and the same seed finds the same.
     """
     method = find_mechanism(mechanism)
     asked = parse_exact(epsilon, "epsilon")
-    _check_number(seed, "seed", 0)
+    if seed is not None:
+        _check_number(seed, "seed", 0)
     if runs is not None:
         _check_number(runs, "runs", LEAST_RUNS)
     whole = runs or (SMALL_RUNS if method.small else RUNS)
@@ -95,20 +97,14 @@ def audit(
     method.require()
     name = describe_mechanism(method)
     settings = [(case, totals) for case in CASES for totals in _list_totals(method, case)]
-    report = progress(f"Auditing {name}", len(settings) + 2 * (measured + whole))
+    attackers = prepare_attacks(method, epsilon=asked, measured_runs=measured, runs=whole, seed=seed)
+    report = progress(f"Auditing {name}", len(settings) + sum(each.all_runs for each in attackers))
     enumerations = []
     for case, totals in settings:
         enumerations.append(enumerate_losses(method, case, epsilon=asked, public_totals=totals))
         report(1)
-    attacks = attack(
-        method,
-        ATTACKED_SMALL if method.small else ATTACKED,
-        epsilon=asked,
-        measured_runs=measured,
-        runs=whole,
-        seed=seed,
-        report=report,
-    )
+    error = ERROR / len(attackers)
+    attacks = [each.attack(asked=asked, error=error, report=report) for each in attackers]
     return Audit(name, asked, enumerations, attacks)
 
 
@@ -155,6 +151,8 @@ def _list_attack(found: Attack) -> dict[str, Any]:
     evidence = found.evidence
     return {
         "seen": found.seen,
+        "pairs": found.tried,
+        "pair": [found.pair.counts.leaf.tolist(), found.pair.neighbour.leaf.tolist()],
         "epsilon_stated": str(found.stated),
         "epsilon_at_least": evidence.bound,
         "epsilon_shown_at_most": evidence.most,

@@ -71,11 +71,11 @@ CASES = (
 )
 """What is enumerated: bounds from 1 to 3, sizes from 0 and from 1, even and uneven splits of epsilon."""
 
-ATTACKED = Case(grow_tree([(name,) for name in "abcde"]), (0, 1), Bounds())
-"""Where mechanisms are attacked: few entries, whose noise hides little, but several regions."""
+ATTACKED = Case(grow_tree([(name,) for name in "abcde"]), (0, 3), Bounds())
+"""Where mechanisms are attacked: a first, a last and other regions, and as many sizes to move between."""
 
 ATTACKED_SMALL = Case(grow_tree([("a",)]), (0, 1), Bounds())
-"""The same for mechanisms whose solvers take long."""
+"""Where the counts of mechanisms are attacked whose solvers take long; their measurements are above."""
 
 
 def enumerate_counts(case: Case) -> Iterator[GroupCounts]:

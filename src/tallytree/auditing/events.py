@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tallytree.auditing.binomial import bound_epsilon
-from tallytree.auditing.scores import Floats, Ints, Score
+from tallytree.auditing.scores import Floats, Ints, Score, list_scores
+from tallytree.auditing.targets import Targets
 
 THRESHOLDS = 200
 """Tried for each score, at most."""
@@ -50,13 +51,22 @@ class Evidence:
     """What so many runs can show at most: an event that always happens with the one, never with the other."""
 
 
-def choose_event(scores: Sequence[Score], first: Ints, second: Ints) -> Event:
-    """The event that says most about epsilon on these outcomes of the two neighbours, as many of each."""
-    guesses = (guess for score in scores for guess in _list_guesses(score, first, second))
-    return max(guesses, key=lambda guess: guess[0])[1]
+def choose_event(targets: Targets, first: Ints, second: Ints) -> tuple[float, Event]:
+    """The event that says most about epsilon on outcomes of the two neighbours, and about how much that is.
+
+    For every score, events are chosen on one half of the outcomes, and the best of them on the other half: a
+    line that is fitted to few outcomes tells these apart, and no others. Its threshold is then chosen on all.
+    """
+    half = len(first) // 2
+    scores = list_scores(targets, first[:half], second[:half])
+    events = [event for score in scores for event in _list_events(score, first[:half], second[:half])]
+    guesses = [_guess(event, first[half:], second[half:]) for event in events]
+    best = int(np.argmax(guesses))
+    again = _list_events(events[best].score, first, second)
+    return guesses[best], max(again, key=lambda event: _guess(event, first, second))
 
 
-def _list_guesses(score: Score, first: Ints, second: Ints) -> Iterator[tuple[float, Event]]:
+def _list_events(score: Score, first: Ints, second: Ints) -> Iterator[Event]:
     """For each side of the threshold and each neighbour as the likelier one: the best threshold."""
     ranked = [np.sort(score.rate(outcomes)) for outcomes in (first, second)]
     values = np.unique(np.concatenate(ranked))
@@ -65,9 +75,16 @@ def _list_guesses(score: Score, first: Ints, second: Ints) -> Iterator[tuple[flo
     for is_above in (True, False):
         hits = [len(first) - count if is_above else count for count in below]
         for likelier in (0, 1):
-            guess = _discount(hits[likelier], hits[1 - likelier], len(first))
-            best = int(np.argmax(guess))
-            yield float(guess[best]), Event(score, float(tried[best]), is_above, likelier == 0)
+            best = int(np.argmax(_discount(hits[likelier], hits[1 - likelier], len(first))))
+            yield Event(score, float(tried[best]), is_above, likelier == 0)
+
+
+def _guess(event: Event, first: Ints, second: Ints) -> float:
+    """About what the lower bound would be, from these outcomes."""
+    hits = np.array([event.count(first), event.count(second)])
+    if not event.is_first_likelier:
+        hits = hits[::-1]
+    return float(_discount(hits[:1], hits[1:], len(first))[0])
 
 
 def _discount(hits: Ints, other_hits: Ints, runs: int) -> Floats:

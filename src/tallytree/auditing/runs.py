@@ -1,78 +1,78 @@
-"""Many runs of a mechanism on the same counts, by the code that makes releases, with repeatable noise."""
+"""Many runs of a mechanism on the same counts, by the code that makes releases."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.auditing.targets import flatten
 from tallytree.counts import GroupCounts
-from tallytree.measurement import measure_with_seed
+from tallytree.measurement import measure, measure_with_seed
 from tallytree.mechanisms.base import Mechanism
-from tallytree.privacy.digit_noise import fill_draws
-from tallytree.privacy.digit_probabilities import expand_probabilities
-from tallytree.privacy.noise import Advance, SeededNoise
+from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.noise import SeededNoise
 from tallytree.privacy.plan import Plan
+from tallytree.privacy.random_stream import Take
+from tallytree.privacy.samplers import find_noise
 
 Ints = npt.NDArray[np.int64]
 
-Look = Callable[[GroupCounts, SeededNoise], Ints]
+Measure = Callable[[Plan, GroupCounts], Measurements]
+"""Measure counts with fresh noise."""
+
+Look = Callable[[GroupCounts], Ints]
 """One run on these counts with fresh noise; what is then seen, as one row of cells."""
 
-AT_ONCE = 4096
-"""Draws made at once, beyond those asked for."""
+
+def measure_as_released(plan: Plan, counts: GroupCounts) -> Measurements:
+    """Measure as a release does, with the sampler that a release takes: whatever is wrong there is here."""
+    return measure(plan, counts, noise=find_noise(None, delta=None))
 
 
-class SeededDigits(SeededNoise):
-    """The noise of releases, ``DigitNoise``, on bytes that can be repeated: the same sampler is attacked.
+class SeededDigits(DigitNoise, SeededNoise):
+    """The sampler of releases on bytes that can be repeated.
 
-    Draws are made many at a time and handed out once each: a run takes a few, and asks often.
+    All but the bytes is the code of releases. ``measure`` refuses it, as it refuses all seeded noise.
     """
 
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._left: dict[Fraction, Ints] = {}
-
-    def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """The next ``count`` draws of the scale."""
-        left = self._left.get(scale, np.empty(0, dtype=np.int64))
-        if len(left) < count:
-            more = np.empty(count + AT_ONCE, dtype=np.int64)
-            fill_draws(expand_probabilities(scale), self._generator.bytes, more)
-            left = np.concatenate([left, more])
-        self._left[scale] = left[count:]
-        advance(count)
-        return left[:count].copy()
+    def open_stream(self) -> Take:
+        """The bytes that come next."""
+        return self._generator.bytes
 
 
-def look_at_measurements(plan: Plan) -> Look:
+def measure_with(seed: int | None) -> Measure:
+    """How to measure: as a release does, or the same repeatably if there is a seed."""
+    if seed is None:
+        return measure_as_released
+    noise = SeededDigits(seed)
+    return lambda plan, counts: measure_with_seed(plan, counts, noise=noise)
+
+
+def look_at_measurements(plan: Plan, measure: Measure) -> Look:
     """See the noisy answers."""
-    return lambda counts, noise: flatten(measure_with_seed(plan, counts, noise=noise).values)
+    return lambda counts: flatten(measure(plan, counts).values)
 
 
-def look_at_counts(method: Mechanism, plan: Plan) -> Look:
+def look_at_counts(method: Mechanism, plan: Plan, measure: Measure) -> Look:
     """See what is released: the counts after post-processing."""
 
-    def look(counts: GroupCounts, noise: SeededNoise) -> Ints:
-        measurements = measure_with_seed(plan, counts, noise=noise)
-        return flatten(method.postprocess(measurements, total=counts.total).counts)
+    def look(counts: GroupCounts) -> Ints:
+        return flatten(method.postprocess(measure(plan, counts), total=counts.total).counts)
 
     return look
 
 
-def repeat(
-    look: Look, counts: GroupCounts, *, runs: int, noise: SeededNoise, report: Callable[[int], None]
-) -> Ints:
-    """What is seen in so many runs, a row each; the noise goes on from run to run."""
+def repeat(look: Look, counts: GroupCounts, *, runs: int, report: Callable[[int], None]) -> Ints:
+    """What is seen in so many runs, a row each."""
     rows = []
     with one_processor():
         for _ in range(runs):
-            rows.append(look(counts, noise))
+            rows.append(look(counts))
             report(1)
     return np.array(rows)
 

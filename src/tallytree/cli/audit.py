@@ -26,14 +26,19 @@ def audit(
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Runs of each attack on each of two neighbours.",
+            help="Runs of each attack: as many to choose neighbours, as many to estimate epsilon.",
             metavar="N",
             show_default="20,000 of the measuring, 5,000 of the whole; 1,000 if its solver takes long",
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="For other noise; the same seed finds the same.", metavar="N")
-    ] = 0,
+        int | None,
+        typer.Option(
+            help="Draw from repeatable bytes: the same seed finds the same.",
+            metavar="N",
+            show_default="the randomness of releases",
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
@@ -46,8 +51,9 @@ def audit(
     """Check that a mechanism keeps the epsilon that it states.
 
     On invented counts: first, all neighbours on small hierarchies are tried, which gives the exact worst
-    privacy loss there. Then the whole mechanism is attacked as a black box: what many runs on two neighbours
-    show epsilon to be, at least. Neither may exceed what is stated, nor what was asked for.
+    privacy loss there. Then the whole mechanism is attacked as a black box, with the noise of releases,
+    one group being moved in every region and between all sizes: what many runs show epsilon to be, at least.
+    Neither may exceed what is stated, nor what was asked for.
     """
     if every == (mechanism is not None):
         raise InputError("Name one mechanism to audit, or say --all.")
@@ -64,7 +70,7 @@ def audit(
 
 
 def _audit_one(
-    name: str, options: list[str], epsilon: str, runs: int | None, seed: int, as_json: bool
+    name: str, options: list[str], epsilon: str, runs: int | None, seed: int | None, as_json: bool
 ) -> bool:
     from tallytree.auditing.audits import audit as examine
     from tallytree.auditing.verdicts import Verdict
@@ -80,7 +86,7 @@ def _audit_one(
     return found.verdict == Verdict.HOLDS
 
 
-def _audit_all(epsilon: str, runs: int | None, seed: int, out: Path | None, as_json: bool) -> bool:
+def _audit_all(epsilon: str, runs: int | None, seed: int | None, out: Path | None, as_json: bool) -> bool:
     from tallytree.auditing.all_audits import audit_all
     from tallytree.auditing.page import write_page
 
@@ -137,10 +143,11 @@ def _print_audit(found: Audit) -> None:
     )
     print_table(
         "Attacked: how often an event happened, on one neighbour and on the other",
-        ["seen", "event", "hits", "runs", "epsilon at least", "stated"],
+        ["seen", "group moved", "event", "hits", "runs", "epsilon at least", "stated"],
         [
             [
                 each.seen,
+                each.moved,
                 each.evidence.event,
                 f"{each.evidence.hits:,} : {each.evidence.other_hits:,}",
                 f"{each.evidence.runs:,}",
@@ -149,7 +156,7 @@ def _print_audit(found: Audit) -> None:
             ]
             for each in found.attacks
         ],
-        left=2,
+        left=3,
     )
     print_text(conclude(found))
 

@@ -44,7 +44,11 @@ class DigitNoise(ExactNoise):
         if not isinstance(scale, Fraction) or not 0 < scale <= MAX_SCALE:
             raise PrivacyError(f"The scale of noise must be a Fraction above 0, at most {MAX_SCALE}.")
         probabilities = expand_probabilities(scale)
-        return lambda out: fill_draws(probabilities, RandomStream().take, out)
+        return lambda out: fill_draws(probabilities, self.open_stream(), out)
+
+    def open_stream(self) -> Take:
+        """Random bytes for one piece of work: a stream of its own, with a key of its own."""
+        return RandomStream().take
 
 
 def fill_draws(probabilities: DigitProbabilities, take: Take, out: Ints) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 
 Enclosure = tuple[int, int]
 """Two whole numbers, with probability 2^bits between them."""
@@ -74,6 +74,7 @@ class DigitProbabilities:
     """P(any digit above those is 1)."""
 
 
+@lru_cache(maxsize=64)  # levels, and many releases, have the same scales
 def expand_probabilities(scale: Fraction, *, span: int = SPAN) -> DigitProbabilities:
     """The probabilities of the digits of a geometric with ratio exp(-1 / ``scale``)."""
     count = 0

@@ -60,6 +60,10 @@ class ExactNoise(ABC):
         """``count`` draws, in chunks over all processors."""
         fill = self.prepare(scale)
         out = np.empty(count, dtype=np.int64)
+        if 0 < count <= self.chunk:  # one piece of work: starting a thread would take longer than the draws
+            fill(out)
+            advance(count)
+            return out
 
         def work(part: Ints) -> int:
             fill(part)
