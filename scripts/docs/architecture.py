@@ -97,6 +97,7 @@ PARTS = (
             "limits",
             "processors",
             "progress",
+            "signals",
             "versions",
             "kernels",
         ),
