@@ -94,6 +94,7 @@ PARTS = (
             "sparse_rows",
             "sizes",
             "errors",
+            "connections",
             "limits",
             "processors",
             "progress",
