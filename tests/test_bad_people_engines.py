@@ -118,24 +118,24 @@ DATABASE: dict[str, tuple[Callable[[str], object], type[InputError], str]] = {
     "no-privilege": (
         lambda u: ask(log_in(u, "weak", "weak"), table="bad.people"),
         EngineError,
-        "no table 'bad.people'|may not read",
+        "may not read the table 'bad.people': ask for the rights",
     ),
     "password": (
         lambda u: ask(log_in(u, "tester", SECRET), table="x"),
         EngineError,
-        "no connection to the data",
+        "no connection to the database: the server knows no such user, or the password is wrong",
     ),
     "user": (
         lambda u: ask(log_in(u, SECRET, SECRET), table="x"),
         EngineError,
-        "no connection to the database",
+        "no connection to the database: the server knows no such user, or the password is wrong",
     ),
-    "database": (lambda u: ask(f"{u}{COUNT}", table="x"), EngineError, "no connection to the database"),
+    "database": (lambda u: ask(f"{u}{COUNT}", table="x"), EngineError, "the server has no such database"),
     "option": (lambda u: ask(f"{u}?{SECRET}=1", table="x"), EngineError, "no connection to the database"),
     "server-down": (
         lambda u: ask(re.sub(r":\d+/", f":{find_port()}/", log_in(u, "tester", SECRET)), table="x"),
         EngineError,
-        "that the server is up",
+        "no server answers at this host and port",
     ),
 }
 

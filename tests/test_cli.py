@@ -207,3 +207,45 @@ def test_a_terminated_release_leaves_nothing_behind(tmp_path: Path) -> None:
     assert process.stderr is not None
     process.stderr.close()
     assert [p.name for p in tmp_path.iterdir()] == ["counts.csv"]
+
+
+IGNORING = """
+import signal, sys
+from tallytree.cli import release
+from tallytree.cli.main import main
+
+make = release._make
+
+def make_late(*words, **options):
+    signal.raise_signal(signal.SIGINT)
+    return make(*words, **options)
+
+release._make = make_late
+main()
+"""
+
+
+def test_a_command_in_the_background_ignores_interruptions(tmp_path: Path) -> None:
+    """As commands do that a script starts with an ampersand, or with nohup: Ctrl-C is for others."""
+    (tmp_path / "counts.csv").write_text(TABLE)
+    words = [sys.executable, "-c", IGNORING, "release", "counts.csv", *FLAGS, "--out"]
+    for start, code in (([], cli.INTERRUPTED), (["bash", "-c", "trap '' INT; exec \"$@\"", "bash"], 0)):
+        done = subprocess.run(
+            [*start, *words, f"out{code}"], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == code, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["counts.csv", "out0"]
+
+
+def test_interruptions_are_tested_where_the_tests_run_in_the_background() -> None:
+    """Four of these tests failed there: what they interrupted ignored it."""
+    tests = "tests/test_bad_input_cli.py::test_an_interruption_leaves_nothing_behind"
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", tests]
+    done = subprocess.run(
+        ["bash", "-c", "trap '' INT; exec \"$@\"", "bash", *words],
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

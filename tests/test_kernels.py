@@ -1,14 +1,20 @@
 """How kernels are compiled and kept, and how work is shared."""
 
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core import compiler
 
 from tallytree import kernels
 from tallytree.kernels import PACKAGE, SOURCES, kernel
+from tallytree.signals import expect_holds, hold_signals
 
 DOUBLE = """
 def double(x):
@@ -125,3 +131,125 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_shared_work_may_share_work_and_fork() -> None:
     """Threads that waited for each other would wait forever."""
     assert run(SHARING).split() == ["done", "7"]
+
+
+# Interruptions.
+
+
+def stop_first(work: Callable[..., Any], went_on: list[bool]) -> Callable[..., Any]:
+    """The work, with an interruption at its beginning."""
+
+    def work_on(*words: Any, **options: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        went_on.append(True)
+        return work(*words, **options)
+
+    return work_on
+
+
+@pytest.mark.parametrize("step", ["compile", "load", "keep"])
+def test_an_interruption_waits_until_a_kernel_is_compiled_or_loaded(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LLVM, broken off in the middle, ended the process later, or could compile nothing any more."""
+    monkeypatch.setattr(kernels, "CACHE", tmp_path)
+    scope: dict[str, Any] = {"__name__": __name__}
+    exec(compile(DOUBLE, __file__, "exec"), scope)
+    double: Any = kernel(scope["double"])
+    went_on: list[bool] = []
+    with monkeypatch.context() as patch:
+        if step == "compile":
+            patch.setattr(compiler, "compile_extra", stop_first(compiler.compile_extra, went_on))
+        else:
+            name = {"load": "load_overload", "keep": "save_overload"}[step]
+            cache = double.compiled._cache
+            patch.setattr(cache, name, stop_first(getattr(cache, name), went_on))
+        with pytest.raises(KeyboardInterrupt):
+            double(4)
+    assert went_on == [True]
+    assert len(double.compiled.signatures) == 1  # and what was begun is of use
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert double(4) == 8
+
+
+def test_a_signal_that_waited_reaches_its_handler_once() -> None:
+    heard: list[int] = []
+
+    def hear(number: int, _: object) -> None:
+        heard.append(number)
+
+    before = signal.signal(signal.SIGTERM, hear)
+    try:
+        for outer in (nullcontext, expect_holds, hold_signals):
+            heard.clear()
+            with pytest.raises(RuntimeError), outer():
+                with hold_signals(), expect_holds():
+                    for _ in range(3):
+                        signal.raise_signal(signal.SIGTERM)
+                    assert heard == []
+                assert heard == ([] if outer is hold_signals else [signal.SIGTERM])
+                raise RuntimeError
+            assert heard == [signal.SIGTERM]
+            assert signal.getsignal(signal.SIGTERM) is hear
+        signal.raise_signal(signal.SIGTERM)
+        assert heard == [signal.SIGTERM] * 2
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_signals_that_are_ignored_and_those_of_other_threads_are_left_alone() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with hold_signals():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    def look() -> object:
+        with hold_signals():
+            return signal.getsignal(signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as aside:
+        assert aside.submit(look).result() is signal.getsignal(signal.SIGINT)
+
+
+INTERRUPTED = """
+import ctypes, signal
+from typing import NamedTuple
+import numpy as np
+from tallytree.kernels import kernel
+
+send = ctypes.CDLL(None)["raise"]
+send.argtypes, send.restype = [ctypes.c_int], ctypes.c_int
+
+class Pair(NamedTuple):
+    low: int
+    high: int
+
+@kernel
+def make_array(number):
+    if number:
+        send(number)
+    return np.ones(3)
+
+@kernel
+def make_pair(number):
+    if number:
+        send(number)
+    return Pair(1, 2)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for work in (make_array, make_pair):
+    work(0)
+    try:
+        work(signal.SIGINT.value)
+    except KeyboardInterrupt:
+        print("interrupted", work(0))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be interrupted there")
+def test_an_interruption_while_a_kernel_runs_is_one() -> None:
+    """Numba calls Python to make what a kernel returns, and crashed if that was interrupted."""
+    assert run(INTERRUPTED).splitlines() == ["interrupted [1. 1. 1.]", "interrupted Pair(low=1, high=2)"]

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import update_wrapper
 from itertools import pairwise
 from pathlib import Path
 from threading import current_thread
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from tallytree.processors import count_processors
+from tallytree.signals import hold_signals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
@@ -33,13 +35,33 @@ def kernel(function: Function) -> Function:
 
     It runs without the interpreter lock, so that threads over independent rows run side by side.
     """
+    compiled: Any = None
     if CACHE is not None:
         with suppress(RuntimeError):  # no folder can be written to
-            return _compile_and_keep(function, CACHE)
-    return numba.njit(nogil=True)(function)
+            compiled = _compile_and_keep(function, CACHE)
+    compiled = compiled or numba.njit(nogil=True)(function)
+    return cast("Function", compiled if compiled is function else _Kernel(compiled))
 
 
-def _compile_and_keep(function: Function, folder: Path) -> Function:
+class _Kernel:
+    """A compiled function to Python, where signals wait for its end; to other kernels, the function itself.
+
+    A signal's handler that raises while a kernel is compiled or loaded leaves LLVM broken: it crashes later,
+    or can compile nothing any more. And when the kernel has ended, Numba calls Python to make a named tuple
+    of its result, and crashes if that fails: a signal that came while the kernel ran is handled right there.
+    """
+
+    def __init__(self, compiled: Any) -> None:
+        self.compiled = compiled
+        self._numba_type_ = compiled._numba_type_  # by which other kernels find it
+        update_wrapper(self, compiled)
+
+    def __call__(self, *arguments: object) -> Any:
+        with hold_signals():
+            return self.compiled(*arguments)
+
+
+def _compile_and_keep(function: Callable[..., Any], folder: Path) -> Any:
     shared = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(folder)  # read when the function is decorated
     try:
@@ -49,7 +71,7 @@ def _compile_and_keep(function: Function, folder: Path) -> Function:
     cache = getattr(compiled, "_cache", None)  # None where numba is told not to compile
     if cache is not None:
         cache.save_overload = _keep_if_possible(cache.save_overload)
-    return cast("Function", compiled)
+    return compiled
 
 
 def _keep_if_possible(keep: Callable[..., None]) -> Callable[..., None]:

@@ -1,7 +1,6 @@
 """How a command is added to the command line: its docstring and its manual become the text of --help."""
 
 import inspect
-import signal
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -11,6 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from tallytree.cli.manuals import MANUALS
+from tallytree.signals import hold_signals
 
 
 class Command(TyperCommand):
@@ -46,11 +46,8 @@ def _load_first(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        try:
+        with hold_signals():
             import_module("tallytree.releases")
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         command(*arguments, **options)
 
     return run

@@ -28,6 +28,7 @@ from tallytree.cli.unbiased import unbiased
 from tallytree.cli.verify import verify
 from tallytree.errors import CheckError, InputError, describe
 from tallytree.ledger.outcomes import find_outcome
+from tallytree.signals import expect_holds
 
 FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 141, 143
 
@@ -91,7 +92,8 @@ def main() -> NoReturn:
         if handler is not signal.SIG_IGN:  # as it is for what runs in the background
             signal.signal(number, _stop)
     try:
-        _run_and_report()
+        with expect_holds():
+            _run_and_report()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

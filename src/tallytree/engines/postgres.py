@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from tallytree.connections import explain_refusal
 from tallytree.engines.files import has_file_ending
 from tallytree.engines.session import Opened, Session
 from tallytree.errors import EngineError, name_choices, show
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
     import ibis
 
 SCHEMES = ("postgresql://", "postgres://")
+
+FORBIDDEN = """
+    SELECT 1 FROM pg_catalog.pg_class AS tables
+    JOIN pg_catalog.pg_namespace AS schemas ON schemas.oid = tables.relnamespace
+    WHERE relkind IN ('r', 'p', 'v', 'm', 'f') AND (relname = %s OR (nspname = %s AND relname = %s))
+    AND NOT (has_schema_privilege(schemas.oid, 'USAGE') AND has_table_privilege(tables.oid, 'SELECT')) LIMIT 1
+"""
+"""Whether there is a table of that name that the user may not read."""
 
 
 class PostgresSession(Session):
@@ -43,8 +52,16 @@ class PostgresSession(Session):
             schema, dot, rest = name.partition(".")
             if dot and rest in self.backend.list_tables(database=schema):
                 return self.backend.table(rest, database=schema)
+            # What is listed is what the user has a right to.
+            with (connection := self.backend.con).transaction():
+                is_forbidden = connection.execute(FORBIDDEN, [name, schema, rest]).fetchone() is not None
         except Exception as error:
             raise self.explain(error) from None
+        if is_forbidden:
+            raise EngineError(
+                f"The database user may not read the table {show(name)}: ask for the rights to select from "
+                "it and to use its schema."
+            )
         raise EngineError(f"The database has no table {show(name)}: {name_choices(name, known)}")
 
     def explain(self, error: Exception) -> Exception:
@@ -53,6 +70,8 @@ class PostgresSession(Session):
         from ibis.common.exceptions import TableNotFound
 
         if isinstance(error, (psycopg.errors.InsufficientPrivilege, TableNotFound)):
+            if "permission denied for" in str(error):  # in English, unless the server speaks another language
+                return EngineError("The database user may not read the table: ask for the right to select.")
             return EngineError("The database user may not read the table, or may not make temporary tables.")
         if isinstance(error, psycopg.OperationalError):
             return EngineError("The database server ended the query: is it up, and has it space?")
@@ -75,11 +94,11 @@ def open_postgres(url: str) -> Iterator[PostgresSession]:
 
     try:
         backend = ibis.connect(url)
-    except (psycopg.Error, ValueError, TypeError, OSError):
+    except (psycopg.Error, ValueError, TypeError, OSError) as error:
         # The URL, and what the driver says of it, may hold a password.
         raise EngineError(
-            "There is no connection to the database: check its URL (postgresql://user@host:5432/database), "
-            "the user and the password, and that the server is up."
+            f"There is no connection to the database: {explain_refusal(error)} "
+            "(postgresql://user@host:5432/database)."
         ) from None
     try:
         yield PostgresSession(backend)

@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import sqlalchemy as sa
 
+from tallytree.connections import explain_refusal
 from tallytree.errors import LedgerError
-from tallytree.ledger.store import WAIT_SECONDS, Store
+from tallytree.ledger.store import TABLE, WAIT_SECONDS, Store
 
 CONNECT_SECONDS = 20
 
 LOCK = 0x7A11_7EE1
 """The number of the lock that writers take turns with. Such a lock needs no right on the table beyond
-those to read and to add rows, so users who release need not be able to change what is there."""
+those to read and to add rows, so users who release need not be able to change what is there. What they may
+add, policies of the database say, which the documentation has: charges, and no budgets."""
 
 REASONS = {
-    "InsufficientPrivilege": "the database user may not read it, add to it, or make tables",
+    "InsufficientPrivilege": "the database user has no right to this: whoever owns the ledger can give the "
+    "rights to read and to charge it, and keeps the one to create budgets",
     "LockNotAvailable": f"others were writing to it for {WAIT_SECONDS} seconds, so run this again",
     "UndefinedTable": "the database has none, so make one with 'tallytree ledger create'",
+    "InvalidSchemaName": "the database user has no schema in which to look for it or to make it",
     "UndefinedColumn": "it is not a ledger",
     "WrongObjectType": "it is not a ledger",
     "UniqueViolation": "somebody wrote to it without waiting for their turn, so run this again",
     "DiskFull": "No space left on device",
     "ReadOnlySqlTransaction": "it may not be written to",
-    "OperationalError": "there is no connection, so check the URL, the user and the password, and that the "
-    "server is up",
 }
+
+HIDDEN = (
+    "the database has one in a schema that its user has no right to use, so ask for that right, or make "
+    "another with 'tallytree ledger create'"
+)
 
 
 class PostgresStore(Store):
@@ -44,7 +53,22 @@ class PostgresStore(Store):
     def explain(self, error: BaseException | None) -> str:
         """By the driver's class of error or the classes above it."""
         names = [kind.__name__ for kind in type(error).__mro__]
-        return next((REASONS[name] for name in names if name in REASONS), "the database failed")
+        if "UndefinedTable" in names and self._is_hidden():
+            return HIDDEN
+        reason = next((REASONS[name] for name in names if name in REASONS), "")
+        if error is not None and not reason and "OperationalError" in names:
+            reason = f"there is no connection: {explain_refusal(error)}"
+        return reason or "the database failed"
+
+    def _is_hidden(self) -> bool:
+        """Whether there is a ledger where the user may not look. That it is there, everybody may know."""
+        hidden = sa.text(
+            "SELECT count(*) FROM pg_catalog.pg_class WHERE relname = :name "
+            "AND NOT has_schema_privilege(relnamespace, 'USAGE')"
+        )
+        with suppress(sa.exc.SQLAlchemyError), self._engine.connect() as connection:
+            return bool(connection.execute(hidden, {"name": TABLE.name}).scalar_one())
+        return False
 
 
 def connect_postgres(address: str) -> PostgresStore:

@@ -21,6 +21,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import Query
+from tallytree.signals import expect_holds
 from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
@@ -112,7 +113,8 @@ class Mechanism(ABC):
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
         """Counts that meet the conditions of a release, from noisy answers and the public total."""
         total = self._check(measurements, total)
-        return self.solve(measurements.plan, measurements.values, total=total)
+        with expect_holds():  # solvers call many kernels
+            return self.solve(measurements.plan, measurements.values, total=total)
 
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
