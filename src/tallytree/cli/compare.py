@@ -55,7 +55,8 @@ def _print(comparison: Comparison, a: str, b: str) -> None:
         write_level_figures,
     )
 
-    print_text(f"A: {show(a, most=150)}\nB: {show(b, most=150)}")
+    print_text(f"A: {show(a, most=150)}")
+    print_text(f"B: {show(b, most=150)}")
     print_table(
         "Differences",
         LEVEL_COLUMNS,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.cli.console import Json, print_error, print_json, print_table, print_text, show_progress
 from tallytree.cli.report import print_opening, write_beside
 
 if TYPE_CHECKING:
@@ -73,9 +73,9 @@ def add_beside(release: Release, folder: Path, *, replicates: int | None, quiet:
         command = shlex.join(["tallytree", "intervals", str(folder)])
         later = f"The release is complete without intervals; they can be made later: {command}"
         if isinstance(error, Exception):
-            typer.echo(f"No intervals were made ({type(error).__name__}). {later}", err=True)
+            print_error(f"No intervals were made ({type(error).__name__}). {later}")
             return release
-        typer.echo(later, err=True)
+        print_error(later)
         raise
     write_beside(made, folder)
     return made
