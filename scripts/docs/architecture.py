@@ -95,6 +95,7 @@ PARTS = (
             "sizes",
             "errors",
             "limits",
+            "numerals",
             "processors",
             "progress",
             "versions",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tallytree.cli.console import Json, print_error, print_json, print_table, print_text, show_progress
+from tallytree.cli.options import parse_whole
 from tallytree.cli.report import print_opening, write_beside
 
 if TYPE_CHECKING:
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 def intervals(
     folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
     replicates: Annotated[
-        int, typer.Option(help="How often the mechanism is run on the released counts.", metavar="N")
+        int,
+        typer.Option(
+            help="How often the mechanism is run on the released counts.", metavar="N", parser=parse_whole
+        ),
     ] = 50,
     coverage: Annotated[
         str, typer.Option(help="How often an interval holds the true number: a share.", metavar="C")
     ] = "0.9",
     seed: Annotated[
-        int, typer.Option(help="Another one draws other noise for the replicates.", metavar="N")
+        int,
+        typer.Option(
+            help="Another one draws other noise for the replicates.", metavar="N", parser=parse_whole
+        ),
     ] = 0,
     as_json: Json = False,
 ) -> None:

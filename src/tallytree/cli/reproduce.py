@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, show_jobs
+from tallytree.cli.options import parse_seconds, parse_whole
 
 if TYPE_CHECKING:
     from tallytree.reproduction.reproductions import Reproduction
@@ -33,7 +34,10 @@ def reproduce(
     instances: Annotated[
         int | None,
         typer.Option(
-            help="Runs of each mechanism at each epsilon.", metavar="N", show_default="30; 3 with --quick"
+            help="Runs of each mechanism at each epsilon.",
+            metavar="N",
+            parser=parse_whole,
+            show_default="30; 3 with --quick",
         ),
     ] = None,
     quick: Annotated[
@@ -44,6 +48,7 @@ def reproduce(
         typer.Option(
             help="How long a run may take before its mechanism is given up (the paper: 1800).",
             metavar="SECONDS",
+            parser=parse_seconds,
             show_default="120; with --quick 40, or 5 for mechanisms for small problems",
         ),
     ] = None,
