@@ -163,3 +163,17 @@ def test_a_terminated_release_leaves_nothing_behind(tmp_path: Path) -> None:
     assert process.stderr is not None
     process.stderr.close()
     assert [p.name for p in tmp_path.iterdir()] == ["counts.csv"]
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_long_work_is_announced(
+    more: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "counts.csv").write_text("state,size,groups\nGA,1,5\nNY,2,6\n")
+    release = ["release", "counts.csv", "--region", "state", "--sizes", "1:4", "--epsilon", "1"]
+    code, _, said = run(*release, "--replicates", "0", "--out", "quick", *more)
+    assert (code, said) == (0, "")
+    monkeypatch.setattr("tallytree.cli.release.LONG_WORK", 11)
+    code, _, said = run(*release, "--replicates", "0", "--out", "long", *more)
+    assert code == 0
+    assert said.startswith("3 regions x 4 sizes make 12 cells: expect minutes of work")
