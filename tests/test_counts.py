@@ -166,7 +166,7 @@ def test_masked_arrays_are_refused(leaf: Any) -> None:
         tt.GroupCounts(hierarchy, (1, 3), leaf)
     plan = tt.mechanism("direct-dp").plan(hierarchy, sizes=(1, 3), epsilon="1")
     with pytest.raises(tt.errors.MechanismError, match="level 'state' are a masked array"):
-        tt.Measurements(plan, [[[1, 2, 3]], leaf])
+        tt.Measurements(plan, [np.array([[1, 2, 3]]), leaf])
     nothing = np.ma.masked_array([[5, 6, 7], [8, 9, 10]])
     assert tt.GroupCounts(hierarchy, (1, 3), nothing).total == 45
 
