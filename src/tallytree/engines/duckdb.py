@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from tallytree.engines.files import Files
-from tallytree.engines.headers import Header, read_headers, stack
+from tallytree.engines.headers import read_headers, stack
 from tallytree.engines.session import Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
 from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.processors import count_processors
 from tallytree.progress import Progress
+from tallytree.tables import Header
 
 if TYPE_CHECKING:
     import ibis
