@@ -39,6 +39,7 @@ import tallytree as tt
 from tallytree import pipeline
 from tallytree.cli.main import main
 from tallytree.level_arrays import LevelArrays, Stored
+from tallytree.privacy import samplers
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.privacy.noise import ExactNoise, Fill
 from tallytree.releases import REPORT
@@ -188,7 +189,7 @@ def _number_names() -> Callable[[int], str]:
 
 def _freeze_noise(patch: pytest.MonkeyPatch, scene: Scene) -> None:
     """Every sampler draws as always, and then says what depends on the call and on the place alone."""
-    for kind in pipeline.NOISES.values():
+    for kind in samplers.NOISES.values():
         patch.setattr(kind, "prepare", _write_prepare(kind.prepare, scene))
 
 
@@ -299,6 +300,6 @@ def processors(number: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "sched_getaffinity", lambda process: set(range(number)))
         if number > 1:
-            for kind in pipeline.NOISES.values():
+            for kind in samplers.NOISES.values():
                 patch.setattr(kind, "chunk", 7)
         yield

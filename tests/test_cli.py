@@ -249,3 +249,17 @@ def test_interruptions_are_tested_where_the_tests_run_in_the_background() -> Non
         check=False,
     )
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_long_work_is_announced(
+    more: list[str], run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "counts.csv").write_text("state,size,groups\nGA,1,5\nNY,2,6\n")
+    release = ["release", "counts.csv", "--region", "state", "--sizes", "1:4", "--epsilon", "1"]
+    code, _, said = run(*release, "--replicates", "0", "--out", "quick", *more)
+    assert (code, said) == (0, "")
+    monkeypatch.setattr("tallytree.cli.release.LONG_WORK", 11)
+    code, _, said = run(*release, "--replicates", "0", "--out", "long", *more)
+    assert code == 0
+    assert said.startswith("3 regions x 4 sizes make 12 cells: expect minutes of work")

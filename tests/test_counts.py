@@ -1,5 +1,6 @@
 """Group counts from arrays and from tables of every kind."""
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+import tallytree.errors
 from tests import naive
 from tests.instances import random_hierarchy
 
@@ -179,3 +181,51 @@ def test_counts_cannot_be_changed_and_the_callers_array_is_not_kept() -> None:
     for array in (counts.leaf, counts.array(0)):
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 5
+
+
+MASKED: list[Any] = [
+    np.ma.masked_equal([[5, 6, 7], [8, 9, 10]], 9),
+    [np.ma.masked_equal([5, 6, 7], 6), [8, 9, 10]],
+    np.ma.masked_equal([[5.0, 6.0, 7.0], [8.0, 9.0, 10.0]], 5),
+]
+
+
+@pytest.mark.parametrize("leaf", MASKED)
+def test_masked_arrays_are_refused(leaf: Any) -> None:
+    """What is masked is still there for NumPy, and would be counted."""
+    hierarchy = tt.Hierarchy.from_paths(["root", "state"], [("all", "GA"), ("all", "NY")])
+    with pytest.raises(tt.errors.CountsError, match="masked array"):
+        tt.GroupCounts(hierarchy, (1, 3), leaf)
+    plan = tt.mechanism("direct-dp").plan(hierarchy, sizes=(1, 3), epsilon="1")
+    with pytest.raises(tt.errors.MechanismError, match="level 'state' are a masked array"):
+        tt.Measurements(plan, [np.array([[1, 2, 3]]), leaf])
+    nothing = np.ma.masked_array([[5, 6, 7], [8, 9, 10]])
+    assert tt.GroupCounts(hierarchy, (1, 3), nothing).total == 45
+
+
+def test_masked_columns_are_missing_values() -> None:
+    columns = {**ROWS, "groups": np.ma.masked_equal(ROWS["groups"], 7)}
+    with pytest.raises(tt.errors.CountsError, match="'groups' has 1 missing"):
+        tt.GroupCounts.from_table(columns, regions=["state", "county"])
+
+
+FAR: dict[str, list[Any]] = {
+    "state": [f"s{number}" for number in range(100)],
+    "size": [1] * 99 + [1_000_000],
+    "groups": [5] * 100,
+}
+
+
+def test_a_size_far_out_is_refused_before_memory_is_asked_for() -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(tt.errors.CountsError, match="'size' spread too far: give their public range"):
+            tt.GroupCounts.from_table(pa.table(FAR), regions=["state"])
+        # Who asks for so many sizes has them, without room for the zeros.
+        counts = tt.GroupCounts.from_table(pa.table(FAR), regions=["state"], sizes=(1, 1_000_000))
+        assert counts.levels[0][0, [0, -1]].tolist() == [495, 5]
+        assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert counts.total == 500
+    assert counts.list_cells()[1].max() == 999_999

@@ -166,8 +166,17 @@ def test_counts_show_their_shape_only() -> None:
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 @pytest.mark.parametrize(
     "wrap",
-    [lambda c: c, lambda c: [c], lambda c: c.array, lambda c: partial(tt.release, c), lambda c: {"x": (c,)}],
-    ids=["itself", "list", "method", "partial", "dict"],
+    [
+        lambda c: c,
+        lambda c: [c],
+        lambda c: c.array,
+        lambda c: partial(tt.release, c),
+        lambda c: {"x": (c,)},
+        lambda c: c.levels,
+        lambda c: copy.deepcopy(c.levels),
+        lambda c: c.levels.stored,
+    ],
+    ids=["itself", "list", "method", "partial", "dict", "levels", "copied levels", "method of levels"],
 )
 def test_true_counts_are_never_pickled(wrap: Callable[[tt.GroupCounts], object], protocol: int) -> None:
     counts = plant()
@@ -181,6 +190,8 @@ def test_counts_can_be_copied() -> None:
     counts = plant()
     assert copy.copy(counts) is counts
     assert copy.deepcopy({"x": counts})["x"] is counts
+    assert copy.copy(counts.levels) is counts.levels
+    assert copy.deepcopy({"x": counts.levels})["x"] is counts.levels
     assert not counts.leaf.flags.writeable
 
 
@@ -190,6 +201,12 @@ def test_what_can_be_pickled_holds_no_true_counts(name: str) -> None:
     assert find_leaks(data) == []
     assert b"GroupCounts" not in data
     assert type(pickle.loads(data)) is type(OBJECTS[name])
+
+
+def test_the_arrays_of_a_release_can_be_pickled() -> None:
+    for arrays in (OBJECTS["release"].counts, OBJECTS["release"].measurements.values):
+        again = pickle.loads(pickle.dumps(arrays))
+        assert all(np.array_equal(a, b) for a, b in zip(again, arrays, strict=True))
 
 
 def test_a_release_is_the_same_after_a_pickle() -> None:

@@ -97,6 +97,7 @@ PARTS = (
             "errors",
             "connections",
             "limits",
+            "numerals",
             "processors",
             "progress",
             "signals",

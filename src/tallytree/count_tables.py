@@ -31,6 +31,11 @@ Ints = npt.NDArray[np.int64]
 
 REGIONS_FROM_DATA = "The list of regions was read from the data; it must be public."
 SIZES_FROM_DATA = "The range of sizes was read from the data; it must be public."
+SPREAD_TOO_FAR = "The sizes in column {column} spread too far: give their public range, as sizes=(low, high)."
+
+MOST_READ, SPARSE = 2**24, 1000
+"""Leaves x sizes that a range read from the data may make, and more for each row: one size of a million would
+otherwise cost gigabytes before anybody has asked for them."""
 
 
 def read_counts(
@@ -75,6 +80,8 @@ def read_counts(
         notes.append(REGIONS_FROM_DATA)
     else:
         row_leaf = _find_leaves(tree, hierarchy)
+    if SIZES_FROM_DATA in notes and hierarchy.leaf_count * cells > MOST_READ + SPARSE * data.num_rows:
+        raise CountsError(SPREAD_TOO_FAR.format(column=show(size)))
     place = row_leaf * cells + column
     refuse_repeats(place)
     counts = GroupCounts(
@@ -102,9 +109,7 @@ def _find_sizes(row_size: Ints, column: str) -> Sizes:
     try:
         return check_sizes(sizes)
     except CountsError:
-        raise CountsError(
-            f"The sizes in column {show(column)} spread too far: give their public range."
-        ) from None
+        raise CountsError(SPREAD_TOO_FAR.format(column=show(column))) from None
 
 
 def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:

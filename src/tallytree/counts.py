@@ -12,8 +12,9 @@ import pyarrow as pa
 
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import LevelArrays, Stored, add_children, is_large
+from tallytree.level_arrays import LevelArrays, Stored, add_children, has_mask, is_large, is_nearly_empty
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
+from tallytree.numerals import find_whole
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, Bounds, check_bounds, say_taken_on_trust
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 from tallytree.sparse_rows import SparseRows
@@ -189,11 +190,13 @@ class GroupCounts:
         """The counts of all levels, as they are kept."""
         levels: list[Stored] = []
         for level in reversed(range(len(self._hierarchy.levels))):
-            sparse = isinstance(self._leaf, SparseRows)
             shape = self._hierarchy.region_counts[level], count_sizes(self._sizes)
-            add = self._add_sparse if sparse and is_large(shape) else self._add_dense
+            sparse = isinstance(self._leaf, SparseRows) and (
+                is_large(shape) or is_nearly_empty(shape, len(self._leaf.values))
+            )
+            add = self._add_sparse if sparse else self._add_dense
             levels.append(add(level, levels[-1] if levels else None))
-        return LevelArrays(levels[::-1])
+        return LevelArrays(levels[::-1], sensitive=True)
 
     def _add_dense(self, level: int, below: Stored | None) -> Ints:
         """A level's counts: those of its leaves, and what is below the others added up."""
@@ -256,6 +259,8 @@ def mark_as_counted(counts: GroupCounts, *, enforced: bool) -> GroupCounts:
 
 def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
     """``values`` as 64-bit integers; anything that is not a whole number is refused."""
+    if has_mask(values):
+        raise CountsError(f"{what} are a masked array: fill in or leave out what is masked first.")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -265,9 +270,9 @@ def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
             raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
         return array.astype(np.int64)
     if array.dtype.kind == "O":
-        if not all(isinstance(value, int) and not isinstance(value, bool) for value in array.flat):
+        if any(find_whole(value) is None for value in array.flat):
             raise CountsError(f"{what} must be whole numbers.")
-        if any(abs(value) > MAX_GROUPS for value in array.flat):
+        if any(abs(int(value)) > MAX_GROUPS for value in array.flat):
             raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
         return array.astype(np.int64)
     if array.dtype.kind != "f":

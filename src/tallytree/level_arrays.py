@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TypeAlias, overload
+from typing import Any, Self, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,15 +24,23 @@ LARGE = 2**27
 CHUNK_CELLS = 2**21
 """Regions x sizes that are worked on at once where all of a level would be too many."""
 
+SPARSE_RATIO = 64
+"""Cells for each that is not zero, from which on zeros are not stored, whatever the size of the level."""
+
 
 def is_large(shape: tuple[int, int]) -> bool:
     """Whether a level of so many regions and sizes is stored in less room."""
     return shape[0] * shape[1] > LARGE
 
 
+def is_nearly_empty(shape: tuple[int, int], filled: int) -> bool:
+    """Whether so few cells of a level are not zero that only these are stored, though it is not large."""
+    return shape[0] * shape[1] > CHUNK_CELLS + SPARSE_RATIO * filled
+
+
 def store_cells(place: Ints, values: Ints, shape: tuple[int, int]) -> Ints | SparseRows:
     """A level of which only some cells, each given once by row * width + column, are not zero."""
-    if is_large(shape):
+    if is_large(shape) or is_nearly_empty(shape, len(place)):
         return SparseRows.from_places(place, values, shape)
     level = np.zeros(shape, dtype=np.int64)
     level.reshape(-1)[place] = values
@@ -42,11 +50,13 @@ def store_cells(place: Ints, values: Ints, shape: tuple[int, int]) -> Ints | Spa
 class LevelArrays(Sequence[Ints]):
     """One array (regions x sizes) for each level, root first; an array is made when it is asked for.
 
-    To go through a large level, ask for it in chunks.
+    To go through a large level, ask for it in chunks. What holds true counts is ``sensitive``: it refuses to
+    be pickled.
     """
 
-    def __init__(self, stored: Sequence[Stored]) -> None:
+    def __init__(self, stored: Sequence[Stored], *, sensitive: bool = False) -> None:
         self._stored = tuple(map(_freeze, stored))
+        self._sensitive = sensitive
 
     def __len__(self) -> int:
         return len(self._stored)
@@ -65,8 +75,27 @@ class LevelArrays(Sequence[Ints]):
         """A level as it is kept."""
         return self._stored[level]
 
+    def __copy__(self) -> Self:
+        return self  # nothing in it can change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if self._sensitive:
+            raise TypeError(
+                "The levels of GroupCounts cannot be pickled: they are true counts. A Release can be pickled."
+            )
+        return super().__reduce_ex__(protocol)
+
     def __repr__(self) -> str:
         return f"LevelArrays({', '.join(str(stored.shape) for stored in self._stored)})"
+
+
+def has_mask(values: object) -> bool:
+    """Whether cells are masked, as NumPy calls it: an ordinary array of them would have numbers there."""
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    return any(np.ma.is_masked(part) for part in parts)
 
 
 def get_shape(arrays: Sequence[Ints], level: int) -> tuple[int, int]:

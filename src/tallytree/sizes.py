@@ -1,10 +1,10 @@
 """The public range of group sizes."""
 
-import operator
 from collections.abc import Iterable
-from typing import SupportsIndex, cast
+from typing import cast
 
 from tallytree.errors import CountsError
+from tallytree.numerals import find_whole
 
 Sizes = tuple[int, int]
 """The least and the largest size, both included; a larger group counts at the largest."""
@@ -16,7 +16,7 @@ LARGEST = 2**31
 def check_sizes(sizes: object) -> Sizes:
     """``sizes`` as a pair of whole numbers, 0 <= low <= high."""
     try:
-        low, high = map(_whole, cast(Iterable[SupportsIndex], sizes))
+        low, high = map(_whole, cast(Iterable[object], sizes))
     except (TypeError, ValueError):
         raise CountsError(
             "The sizes must be a pair of whole numbers (low, high), both included, such as (1, 20)."
@@ -28,10 +28,10 @@ def check_sizes(sizes: object) -> Sizes:
     return low, high
 
 
-def _whole(value: SupportsIndex) -> int:
-    if isinstance(value, bool):
+def _whole(value: object) -> int:
+    if (number := find_whole(value)) is None:
         raise TypeError
-    return operator.index(value)
+    return number
 
 
 def count_sizes(sizes: Sizes) -> int:

@@ -19,6 +19,7 @@ from tallytree.engines.settings import Engine, EngineName
 from tallytree.errors import EngineError, SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
+from tallytree.numerals import is_whole_numeral
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress
@@ -260,7 +261,7 @@ def parse_sizes(value: object) -> Sizes:
     if not isinstance(value, str):
         return check_sizes(value)
     parts = value.split(":")
-    if len(parts) != 2 or not all(part.strip().isdecimal() and len(part) < 19 for part in parts):
+    if len(parts) != 2 or not all(is_whole_numeral(part.strip()) and len(part) < 19 for part in parts):
         raise SpecError(f"The sizes {show(value)} are not a range such as 1:20.")
     return check_sizes((int(parts[0]), int(parts[1])))
 

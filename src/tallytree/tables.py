@@ -1,10 +1,14 @@
 """Reading tables: anything that speaks Arrow, or a path to a CSV or Parquet file."""
 
+import csv
+import gzip
 import os
 import re
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -21,7 +25,18 @@ PARQUET_ENDINGS = (".parquet", ".pq")
 NOT_A_FILE = "An address was given where only the path of a file can be read."
 """All that is said of it: an address may hold a password."""
 
+LONGEST = 2**22
+"""Characters of a line: of a file without line ends not all is read."""
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of the two slashes, a path keeps one
+
+
+@dataclass(frozen=True)
+class Header:
+    """The names of columns, and what ended the line."""
+
+    names: tuple[str, ...]
+    end: str
 
 
 def looks_like_address(path: str | os.PathLike[str]) -> bool:
@@ -87,6 +102,31 @@ def _read_file(path: Path, names: Sequence[str], text: Sequence[str], also: Sequ
         why = describe(error) + "." if isinstance(error, OSError) and error.errno else "is it damaged?"
         raise CountsError(f"The file {shown} cannot be read as a table: {why}") from None
     raise CountsError(f"{shown} is neither a CSV nor a Parquet file, by its ending.")
+
+
+def read_header(path: str, delimiter: str) -> Header:
+    """The first line of a CSV file."""
+    shown = show(path, most=150)
+    begin = gzip.open if path.lower().endswith(".gz") else open
+    last = ""
+
+    def read_lines(file: TextIO) -> Iterator[str]:
+        nonlocal last
+        while last := file.readline(LONGEST):  # more than one if there are line breaks in quotes
+            if len(last) == LONGEST:
+                raise csv.Error
+            yield last
+
+    try:
+        with begin(path, "rt", encoding="utf-8-sig", newline="") as file:
+            names = next(csv.reader(read_lines(cast(TextIO, file)), delimiter=delimiter, strict=True), [])
+    except UnicodeError:
+        raise CountsError(f"The file {shown} is not UTF-8 text.") from None
+    except (OSError, EOFError, zlib.error, csv.Error):
+        raise CountsError(f"The file {shown} cannot be read as a table: is it damaged?") from None
+    if not names:
+        raise CountsError(f"The file {shown} begins with an empty line, not with the names of its columns.")
+    return Header(tuple(names), last[len(last.rstrip("\r\n")) :])
 
 
 def _read_csv(path: Path, text: Sequence[str]) -> pa.Table:

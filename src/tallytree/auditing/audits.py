@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
@@ -15,6 +14,7 @@ from tallytree.auditing.verdicts import Verdict
 from tallytree.errors import InputError
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import find_mechanism
+from tallytree.numerals import find_whole
 from tallytree.privacy.budget import Exact, parse_exact
 from tallytree.progress import Progress, no_progress
 
@@ -119,11 +119,9 @@ def describe_mechanism(method: Mechanism) -> str:
 
 
 def _check_number(value: Any, what: str, least: int) -> None:
-    try:
-        if isinstance(value, bool) or not least <= operator.index(value) <= MOST_RUNS:
-            raise TypeError
-    except TypeError:
-        raise InputError(f"{what} must be a whole number from {least} to {MOST_RUNS}.") from None
+    number = find_whole(value)
+    if number is None or not least <= number <= MOST_RUNS:
+        raise InputError(f"{what} must be a whole number from {least} to {MOST_RUNS}.")
 
 
 def _list_totals(method: Mechanism, case: Case) -> list[str | None]:

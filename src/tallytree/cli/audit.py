@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.cli.options import parse_whole
 from tallytree.errors import InputError, show
 from tallytree.folders import write_whole
+from tallytree.numerals import is_decimal_numeral, is_whole_numeral
 
 if TYPE_CHECKING:
     from tallytree.auditing.all_audits import AuditOfAll
@@ -28,6 +30,7 @@ def audit(
         typer.Option(
             help="Runs of each attack: as many to choose neighbours, as many to estimate epsilon.",
             metavar="N",
+            parser=parse_whole,
             show_default="20,000 of the measuring, 5,000 of the whole; 1,000 if its solver takes long",
         ),
     ] = None,
@@ -36,6 +39,7 @@ def audit(
         typer.Option(
             help="Draw from repeatable bytes: the same seed finds the same.",
             metavar="N",
+            parser=parse_whole,
             show_default="the randomness of releases",
         ),
     ] = None,
@@ -125,10 +129,10 @@ def _read_value(key: str, value: str, usual: object) -> object:
             raise InputError(f"The option {show(key)} is true or false, not {show(value)}.")
         return value == "true"
     if isinstance(usual, (int, float)):
-        try:
-            return type(usual)(value)
-        except ValueError:
-            raise InputError(f"The option {show(key)} is a number, not {show(value)}.") from None
+        is_plain = is_whole_numeral if isinstance(usual, int) else is_decimal_numeral
+        if not is_plain(value):
+            raise InputError(f"The option {show(key)} is a number, not {show(value)}.")
+        return type(usual)(value)
     return value
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text
+from tallytree.cli.options import parse_whole
 from tallytree.errors import show
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def compare(
         str | None, typer.Option(help="Compare this level only.", metavar="LEVEL", show_default="all")
     ] = None,
     top: Annotated[
-        int, typer.Option(help="Largest differences to show for each level.", metavar="N", min=0)
+        int, typer.Option(help="Largest differences to show for each level.", metavar="N", parser=parse_whole)
     ] = 5,
     size: Annotated[
         str, typer.Option(help="The column of group sizes of a table.", metavar="COLUMN")
@@ -55,7 +56,8 @@ def _print(comparison: Comparison, a: str, b: str) -> None:
         write_level_figures,
     )
 
-    print_text(f"A: {show(a, most=150)}\nB: {show(b, most=150)}")
+    print_text(f"A: {show(a, most=150)}")
+    print_text(f"B: {show(b, most=150)}")
     print_table(
         "Differences",
         LEVEL_COLUMNS,

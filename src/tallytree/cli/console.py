@@ -1,10 +1,16 @@
-"""What people see: tables on standard output, progress on standard error."""
+"""What people see: tables on standard output, progress and errors on standard error.
+
+Everything that a command prints passes through here. Names come from files and from whoever wrote them: none
+may reach the terminal as an escape sequence, as a line of its own, or as markup.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +23,7 @@ from tallytree.progress import Progress, no_progress
 
 if TYPE_CHECKING:
     from tallytree.releases import Release
+    from tallytree.reproduction.measuring import Tell
     from tallytree.verification import Verification
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -24,10 +31,40 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 WIDE_GAP = 1e-3
 """A duality gap that people should know of; solvers aim at far less."""
 
+TELL_SECONDS = 10.0
+"""How often it is told how far long work is, where there is no terminal."""
+
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # controls, of which ESC and CSI begin commands to the terminal
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of what follows
+    "\u2028\u2029\ufff9-\ufffb\U000e0000-\U000e007f]"  # other line ends, and what nobody sees
+)
+
+
+def make_safe(text: str) -> str:
+    r"""Return ``text`` on one line, with an escape for each character that a terminal would obey.
+
+    >>> print(make_safe("\x1b[31mred\n"))
+    \x1b[31mred\n
+    """
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
 
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")  # inside strings there are none
+    typer.echo("\n".join(_UNSAFE.sub(_escape_for_json, line) for line in lines))
+
+
+def _escape_for_json(found: re.Match[str]) -> str:
+    r"""The same character as JSON may write it: ``\u009b``."""
+    code = found[0].encode("utf-16-be").hex()
+    return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
+
+
+def print_error(text: str) -> None:
+    """One line on standard error."""
+    typer.echo(make_safe(text), err=True)
 
 
 @contextmanager
@@ -40,16 +77,44 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
 
         def begin(what: str, steps: int) -> Callable[[int], None]:
-            task = bar.add_task(what, total=steps or None)  # none: nobody knows how many
+            task = bar.add_task(make_safe(what), total=steps or None)  # none: nobody knows how many
             if not steps:
                 return lambda done: bar.update(task, total=1, completed=1)
             return lambda done: bar.advance(task, done)
 
         yield begin
+
+
+@contextmanager
+def show_jobs(*, quiet: bool) -> Iterator[Tell]:
+    """A bar on a terminal; elsewhere a line now and then, for work that may take hours."""
+    if quiet:
+        yield lambda text, done, total: None
+    elif sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bar
+
+        columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+        with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task("Reading the data", total=None)
+            yield lambda text, done, total: bar.update(
+                task, description=make_safe(text), completed=done, total=total
+            )
+    else:
+        due = 0.0
+
+        def tell(text: str, done: int, total: int) -> None:
+            nonlocal due
+            if time.monotonic() >= due:
+                print_error(text)
+                due = time.monotonic() + TELL_SECONDS
+
+        yield tell
 
 
 def print_next_step(folder: object) -> None:
@@ -67,20 +132,24 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
+    def write(text: str) -> Text:
+        return Text(make_safe(text))  # Text: names in brackets are not markup, and :heart: is no picture
+
+    table = Table(title=write(title), title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
         # Folded where there is no room: a number with its end cut off is another number.
-        table.add_column(column, justify="left" if index < left else "right", overflow="fold")
+        table.add_column(write(column), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*map(Text, row))  # Text: names in brackets are not markup
+        table.add_row(*map(write, row))
     Console().print(table)
 
 
 def print_text(text: str, *, end: str = "\n") -> None:
-    """A paragraph, wrapped to the terminal."""
+    """A paragraph, wrapped to the terminal; a line end in it, which a name may hold, begins no new line."""
     from rich.console import Console
+    from rich.text import Text
 
-    Console(highlight=False).print(text, markup=False, end=end)
+    Console(highlight=False).print(Text(make_safe(text)), end=end)
 
 
 def print_warning(text: str) -> None:

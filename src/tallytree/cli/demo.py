@@ -53,8 +53,9 @@ def demo(
         return
     print_text(
         f"An invented nation of {made.total:,} households, released at epsilon = "
-        f"{show_exact(made.epsilon)} with {made.manifest['mechanism']['name']}.\n"
+        f"{show_exact(made.epsilon)} with {made.manifest['mechanism']['name']}."
     )
+    print_text("")
     print_release(made)
     print_intervals(made)
     print_table(

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_table, print_text, show_progress
+from tallytree.cli.console import Json, print_error, print_json, print_table, print_text, show_progress
+from tallytree.cli.options import parse_whole
 from tallytree.cli.report import print_opening, write_beside
 
 if TYPE_CHECKING:
@@ -18,13 +19,19 @@ if TYPE_CHECKING:
 def intervals(
     folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
     replicates: Annotated[
-        int, typer.Option(help="How often the mechanism is run on the released counts.", metavar="N")
+        int,
+        typer.Option(
+            help="How often the mechanism is run on the released counts.", metavar="N", parser=parse_whole
+        ),
     ] = 50,
     coverage: Annotated[
         str, typer.Option(help="How often an interval holds the true number: a share.", metavar="C")
     ] = "0.9",
     seed: Annotated[
-        int, typer.Option(help="Another one draws other noise for the replicates.", metavar="N")
+        int,
+        typer.Option(
+            help="Another one draws other noise for the replicates.", metavar="N", parser=parse_whole
+        ),
     ] = 0,
     as_json: Json = False,
 ) -> None:
@@ -73,9 +80,9 @@ def add_beside(release: Release, folder: Path, *, replicates: int | None, quiet:
         command = shlex.join(["tallytree", "intervals", str(folder)])
         later = f"The release is complete without intervals; they can be made later: {command}"
         if isinstance(error, Exception):
-            typer.echo(f"No intervals were made ({type(error).__name__}). {later}", err=True)
+            print_error(f"No intervals were made ({type(error).__name__}). {later}")
             return release
-        typer.echo(later, err=True)
+        print_error(later)
         raise
     write_beside(made, folder)
     return made

@@ -14,6 +14,7 @@ from tallytree import __version__
 from tallytree.cli.audit import audit
 from tallytree.cli.commands import Group, add_command, join_lines
 from tallytree.cli.compare import compare
+from tallytree.cli.console import print_error, print_text
 from tallytree.cli.count import count
 from tallytree.cli.demo import demo
 from tallytree.cli.evaluate import evaluate
@@ -72,7 +73,7 @@ app.add_typer(ledger, rich_help_panel=MAKING)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tallytree {__version__}")
+        print_text(f"tallytree {__version__}")
         raise typer.Exit
 
 
@@ -176,7 +177,7 @@ def _fail(message: str, code: int, error: BaseException | None = None, *, hint: 
     if error is not None and (outcome := find_outcome(error)):
         message = f"{message} {outcome}"
     if message:  # there is none where the help was shown instead
-        typer.echo(f"Error: {message}", err=True)
+        print_error(f"Error: {message}")
     if message and hint:
-        typer.echo("Try 'tallytree --help'.", err=True)
+        print_error("Try 'tallytree --help'.")
     sys.exit(code)

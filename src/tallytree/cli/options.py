@@ -6,6 +6,26 @@ from typing import Annotated, Any
 
 import typer
 
+from tallytree.errors import show
+from tallytree.numerals import is_decimal_numeral, is_whole_numeral
+
+MOST_DIGITS = 40
+
+
+def parse_whole(value: str | int) -> int:
+    """A whole number in plain digits, and no other."""
+    if not is_whole_numeral(str(value).strip()) or len(str(value)) > MOST_DIGITS:
+        raise typer.BadParameter(f"{show(value)} is not a valid integer.")
+    return int(value)
+
+
+def parse_seconds(value: str | float) -> float:
+    """A number of seconds in plain digits."""
+    if not is_decimal_numeral(str(value).strip()):
+        raise typer.BadParameter(f"{show(value)} is not a valid number.")
+    return float(value)
+
+
 Source = Annotated[
     str | None,
     typer.Argument(help="Files (CSV, Parquet; a glob or a folder) or postgresql://...", metavar="SOURCE"),
@@ -75,6 +95,7 @@ MaxRecords = Annotated[
         "--max-records",
         help="Records of a person that count.",
         metavar="N",
+        parser=parse_whole,
         show_default="1",
         rich_help_panel=PEOPLE,
     ),
@@ -85,6 +106,7 @@ MaxQuantity = Annotated[
         "--max-quantity",
         help="The largest quantity of a record; what is above it is cut. --quantity needs it.",
         metavar="N",
+        parser=parse_whole,
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -155,7 +177,12 @@ SpillFolder = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(
-        "--threads", help="Threads to use.", metavar="N", show_default="all", rich_help_panel=ENGINES
+        "--threads",
+        help="Threads to use.",
+        metavar="N",
+        parser=parse_whole,
+        show_default="all",
+        rich_help_panel=ENGINES,
     ),
 ]
 

@@ -11,6 +11,7 @@ import typer
 
 from tallytree.cli.console import (
     Json,
+    print_error,
     print_json,
     print_next_step,
     print_release,
@@ -42,10 +43,12 @@ from tallytree.cli.options import (
     SpillFolder,
     Threads,
     gather,
+    parse_whole,
 )
 from tallytree.cli.report import print_opening, write_beside
 
 if TYPE_CHECKING:
+    from tallytree.counts import GroupCounts
     from tallytree.ledger.ledger import Ledger
     from tallytree.ledger.receipts import Receipt
     from tallytree.privacy.losses import Loss
@@ -55,6 +58,9 @@ if TYPE_CHECKING:
 PRIVACY = "Privacy and accuracy"
 COUNTS = "A table of counts, in place of people"
 LEDGER = "What was spent before"
+
+LONG_WORK = 2**26
+"""Regions x sizes from which on people are told what to expect."""
 
 
 def release(
@@ -170,6 +176,7 @@ def release(
         typer.Option(
             help="Runs of the mechanism on the released counts, for the intervals; 0 for none.",
             metavar="N",
+            parser=parse_whole,
             show_default="50",
         ),
     ] = None,
@@ -222,8 +229,10 @@ def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release
 
     # The folder is made first: a place that cannot be written to must not cost any budget.
     with new_folder(Path(settings.out)) as stage, show_progress(quiet=quiet) as progress:
+        counts = settings.count(progress)
+        _tell_size(counts)
         made = make_release(
-            settings.count(progress),
+            counts,
             epsilon=settings.epsilon,
             delta=settings.delta,
             rho=settings.rho,
@@ -238,6 +247,17 @@ def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release
         made.write_into(stage)
         write_beside(made, stage)
     return made
+
+
+def _tell_size(counts: GroupCounts) -> None:
+    """Say at once, and before anything is charged, that the work will be long."""
+    low, high = counts.sizes
+    regions, sizes = counts.hierarchy.region_count, high - low + 1
+    if regions * sizes > LONG_WORK:
+        print_error(
+            f"{regions:,} regions x {sizes:,} sizes make {regions * sizes:,} cells: expect minutes of work "
+            "and gigabytes of memory. A smaller largest size makes fewer; larger groups count at it."
+        )
 
 
 def _find_ledger(settings: ReleaseSpec, loss: Loss) -> Ledger | None:

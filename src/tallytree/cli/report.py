@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_text
+from tallytree.cli.console import Json, print_error, print_json, print_text
 
 if TYPE_CHECKING:
     from tallytree.releases import Release
@@ -77,10 +77,9 @@ def write_beside(release: Release, folder: Path) -> None:
     try:
         write_report(release, folder / REPORT)
     except Exception as error:
-        typer.echo(
+        print_error(
             f"The report was not written ({type(error).__name__}); the release is complete without it. "
-            "'tallytree report' makes it later.",
-            err=True,
+            "'tallytree report' makes it later."
         )
 
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_table, print_text
+from tallytree.cli.console import Json, print_json, print_table, print_text, show_jobs
+from tallytree.cli.options import parse_seconds, parse_whole
 
 if TYPE_CHECKING:
-    from tallytree.reproduction.measuring import Tell
     from tallytree.reproduction.reproductions import Reproduction
-
-TELL_SECONDS = 10.0
-"""How often it is told how far the work is, where there is no terminal."""
 
 
 def reproduce(
@@ -41,7 +34,10 @@ def reproduce(
     instances: Annotated[
         int | None,
         typer.Option(
-            help="Runs of each mechanism at each epsilon.", metavar="N", show_default="30; 3 with --quick"
+            help="Runs of each mechanism at each epsilon.",
+            metavar="N",
+            parser=parse_whole,
+            show_default="30; 3 with --quick",
         ),
     ] = None,
     quick: Annotated[
@@ -52,6 +48,7 @@ def reproduce(
         typer.Option(
             help="How long a run may take before its mechanism is given up (the paper: 1800).",
             metavar="SECONDS",
+            parser=parse_seconds,
             show_default="120; with --quick 40, or 5 for mechanisms for small problems",
         ),
     ] = None,
@@ -74,7 +71,7 @@ def reproduce(
     from tallytree.reproduction.reproductions import reproduce as run
 
     settings = choose_settings(quick=quick, instances=instances, timeout=timeout)
-    with _show_jobs(quiet=as_json) as tell:
+    with show_jobs(quiet=as_json) as tell:
         made = run(
             part,
             data=data,
@@ -101,31 +98,6 @@ def _describe_command(
         f"--timeout {timeout:g}" if timeout is not None else "",
     ]
     return " ".join(["tallytree reproduce", part, *(option for option in options if option)])
-
-
-@contextmanager
-def _show_jobs(*, quiet: bool) -> Iterator[Tell]:
-    """A bar on a terminal; elsewhere a line now and then, since this may take hours."""
-    if quiet:
-        yield lambda text, done, total: None
-    elif sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("Reading the data", total=None)
-            yield lambda text, done, total: bar.update(task, description=text, completed=done, total=total)
-    else:
-        due = 0.0
-
-        def tell(text: str, done: int, total: int) -> None:
-            nonlocal due
-            if time.monotonic() >= due:
-                typer.echo(text, err=True)
-                due = time.monotonic() + TELL_SECONDS
-
-        yield tell
 
 
 def _to_dict(made: Reproduction) -> dict[str, object]:

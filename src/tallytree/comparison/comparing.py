@@ -11,6 +11,7 @@ from tallytree.comparison.results import Alone, Comparison, Difference, LevelCom
 from tallytree.comparison.sides import Side, open_sides
 from tallytree.errors import HierarchyError, ViewError, name_choices, show
 from tallytree.level_arrays import cut_rows, get_shape, get_total, take_rows
+from tallytree.numerals import find_whole
 from tallytree.releases import Release
 from tallytree.sizes import Sizes
 from tallytree.tables import Table
@@ -37,7 +38,8 @@ def compare(
     compared from the root down for as long as both have them, or only ``level``; of each, the ``top`` largest
     differences are kept.
     """
-    if isinstance(top, bool) or not isinstance(top, int) or top < 0:
+    most = find_whole(top)
+    if most is None or most < 0:
         raise ViewError("The number of largest differences must be a whole number, 0 or more.")
     first, second = open_sides(a, b, size=size, groups=groups)
     shared = share_levels(first, second)

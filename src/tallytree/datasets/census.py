@@ -29,6 +29,7 @@ from tallytree.counts import GroupCounts
 from tallytree.datasets.columns import Ints
 from tallytree.datasets.county_tables import LEAST_LARGE, CountyTable
 from tallytree.errors import CountsError
+from tallytree.numerals import find_whole
 from tallytree.sizes import check_sizes
 
 LARGEST = 1000
@@ -47,9 +48,10 @@ def make_census(table: CountyTable, *, largest: int = LARGEST, seed: int = SEED)
     sizes = check_sizes((1, largest))
     if largest < LEAST_OUTLIER:
         raise CountsError(f"The largest size must be at least {LEAST_OUTLIER}, where the outliers begin.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    start = find_whole(seed)
+    if start is None or start < 0:
         raise CountsError("The seed must be a whole number, 0 or above.")
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(start)
     tail = _draw_tail(table, largest=largest, generator=generator)
     leaf = np.concatenate([table.small, tail], axis=1)
     county = generator.integers(0, len(leaf), OUTLIERS)

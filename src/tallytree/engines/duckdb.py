@@ -11,13 +11,14 @@ from pathlib import Path
 import pyarrow.parquet as pa_parquet
 
 from tallytree.engines.files import Files
-from tallytree.engines.headers import Header, read_headers, stack
+from tallytree.engines.headers import read_headers, stack
 from tallytree.engines.session import Answer, Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
 from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.processors import count_processors
 from tallytree.progress import Progress
+from tallytree.tables import Header
 
 POLL = 0.1
 """Seconds between two looks at how far a query is."""

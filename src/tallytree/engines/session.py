@@ -94,7 +94,7 @@ class Session:
         The source is read this once. A view with a random sample, or a file that is being written, would
         show other rows to every part of a query that reads it for itself.
         """
-        name = f"tallytree_{secrets.token_hex(8)}"
+        name = f"tallytree_held_{secrets.token_hex(8)}"
         self._held.append(name)
         return self.run(lambda: self.make_copy(name, query), what, progress)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from tallytree.errors import EngineError, name_choices, show
+from tallytree.numerals import find_whole
 
 EngineName = Literal["duckdb", "spark"]
 NAMES: tuple[EngineName, ...] = get_args(EngineName)
@@ -47,11 +48,11 @@ class Engine:
             self._count_bytes()
         if self.spill_folder is not None and not isinstance(self.spill_folder, (str, os.PathLike)):
             raise EngineError("The spill folder must be given by its path.")
-        threads = self.threads
-        if threads is not None and (
-            isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 4096
-        ):
-            raise EngineError("The number of threads must be a whole number from 1 to 4096.")
+        if self.threads is not None:
+            threads = find_whole(self.threads)
+            if threads is None or not 1 <= threads <= 4096:
+                raise EngineError("The number of threads must be a whole number from 1 to 4096.")
+            object.__setattr__(self, "threads", threads)
         if self.name == "spark" and self.threads is not None:
             raise EngineError("Spark's threads are set with its master, such as 'local[2]'.")
 

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tallytree.engines.files import Files, has_file_ending, is_hidden
-from tallytree.engines.headers import Header, read_headers, stack
+from tallytree.engines.headers import read_headers, stack
 from tallytree.engines.session import Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
 from tallytree.errors import EngineError, InputError, show
 from tallytree.progress import Progress
-from tallytree.tables import Table
+from tallytree.tables import Header, Table
 
 if TYPE_CHECKING:
     import ibis

@@ -18,6 +18,7 @@ from tallytree.intervals.stand_in import answer_again
 from tallytree.intervals.summaries import SummaryPool, find_widths
 from tallytree.intervals.unbiased import ADDITIVE, estimate_size_sums
 from tallytree.mechanisms.base import Mechanism
+from tallytree.numerals import find_whole
 from tallytree.privacy.budget import Exact, parse_exact
 from tallytree.privacy.deviations import find_count_deviation
 from tallytree.privacy.measurements import Measurements
@@ -77,14 +78,15 @@ def make_intervals(
     progress: Progress = no_progress,
 ) -> Intervals:
     """Intervals of what a mechanism made of measurements."""
-    check_replicates(replicates)
+    replicates = check_replicates(replicates)
     share = _check_coverage(coverage)
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**63:
+    start = find_whole(seed)
+    if start is None or not 0 <= start < 2**63:
         raise IntervalsError("The seed must be a whole number, 0 or above.")
     method.require()
     plan = measurements.plan
     again = max(LEAST_REPLICATES, replicates // 5)
-    seeds = np.random.SeedSequence(seed).generate_state(replicates + again, np.uint64).tolist()
+    seeds = np.random.SeedSequence(start).generate_state(replicates + again, np.uint64).tolist()
     runner = _Runner(method, plan, total, progress("Making intervals", replicates + again))
     levels = range(len(plan.levels))
 
@@ -108,7 +110,7 @@ def make_intervals(
         ),
         coverage=share,
         replicates=replicates,
-        seed=seed,
+        seed=start,
     )
 
 
@@ -135,16 +137,14 @@ def _has_room(release: Release) -> bool:
     return sum(regions * sizes for regions, sizes in shapes) <= MOST_CELLS
 
 
-def check_replicates(replicates: object) -> None:
+def check_replicates(replicates: object) -> int:
     """Refuse what is no number of replicates."""
-    if (
-        isinstance(replicates, bool)
-        or not isinstance(replicates, int)
-        or not LEAST_REPLICATES <= replicates <= MOST_REPLICATES
-    ):
+    number = find_whole(replicates)
+    if number is None or not LEAST_REPLICATES <= number <= MOST_REPLICATES:
         raise IntervalsError(
             f"The number of replicates must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES:,}."
         )
+    return number
 
 
 def _check_coverage(coverage: Exact) -> Fraction:

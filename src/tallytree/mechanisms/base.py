@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import numpy.typing as npt
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS
+from tallytree.numerals import find_whole
 from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.measurements import Measurements
@@ -152,10 +152,7 @@ class Mechanism(ABC):
                     f"{self.name} works on the {self.query.name!r} query, but level {level.name!r} "
                     f"measured {level.query!r}."
                 )
-        try:
-            number = -1 if isinstance(total, bool) else operator.index(total)
-        except TypeError:
-            number = -1
-        if not 0 <= number <= MAX_GROUPS:
+        number = find_whole(total)
+        if number is None or not 0 <= number <= MAX_GROUPS:
             raise MechanismError(f"The total must be a whole number from 0 to {MAX_GROUPS}.")
         return number

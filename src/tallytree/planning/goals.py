@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tallytree.errors import SpecError, name_choices, show
+from tallytree.numerals import is_decimal_numeral
 from tallytree.planning.forecasts import Forecast, LevelError
 
 SCORES: dict[str, Callable[[Sequence[LevelError]], float]] = {
@@ -55,10 +56,7 @@ def parse_goal(text: str, levels: Sequence[str]) -> Goal:
         return Goal(text)
     if level.strip() not in levels:
         raise SpecError(f"There is no level {show(level.strip())}: {name_choices(level.strip(), levels)}")
-    try:
-        number = float(limit)
-    except ValueError:
-        number = 0.0
+    number = float(limit) if is_decimal_numeral(limit.strip()) else 0.0
     if not 0 < number < float("inf"):
         raise SpecError(f"The goal {show(text)} is not a limit such as county<=50000.")
     return Goal("l1", level.strip(), number)

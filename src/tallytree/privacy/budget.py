@@ -1,10 +1,13 @@
 """Epsilon and its split over the levels, exactly: nothing about privacy is a float."""
 
+import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Rational, Real
 
 from tallytree.errors import PrivacyError, name_choices, show
+from tallytree.numerals import find_whole, is_numeral
 
 Exact = str | int | Fraction | Decimal
 """A number that means what it says: "0.1", 1, Fraction(1, 3), Decimal("0.1")."""
@@ -25,22 +28,18 @@ def parse_exact(value: object, what: str) -> Fraction:
     >>> parse_exact("0.1", "epsilon")
     Fraction(1, 10)
     """
-    if isinstance(value, float):
-        raise PrivacyError(
-            f"{what} is a float, which cannot hold most decimal numbers exactly: "
-            f'give it as text, such as "{float(value)!r}".'
-        )
-    if isinstance(value, bool) or not isinstance(value, (str, int, Fraction, Decimal)):
-        raise PrivacyError(f'{what} must be text such as "0.5", a whole number, Fraction or Decimal.')
+    value = _refuse_floats(value, what)
     if isinstance(value, str) and len(value) > MOST_DIGITS:
         raise PrivacyError(f"{what} is longer than {MOST_DIGITS} characters.")
     # An exponent is looked at before it is carried out: 1e-9999999999 would fill the memory.
     if _magnitude(value) > MOST_DIGITS:
         raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     try:
+        if isinstance(value, str) and not is_numeral(value.strip()):
+            raise ValueError
         number = Fraction(value)
     except (ValueError, ArithmeticError):
-        raise PrivacyError(f"{what} is not a number: {show(value)}.") from None
+        raise PrivacyError(f"{what} is not a number: {show(value)}. Write it as 0.5, 1e-9 or 1/3.") from None
     # A Fraction may hold NumPy's whole numbers, which overflow.
     number = Fraction(int(number.numerator), int(number.denominator))
     if number <= 0:
@@ -48,6 +47,22 @@ def parse_exact(value: object, what: str) -> Fraction:
     if max(number.numerator, number.denominator) >= 10**MOST_DIGITS:
         raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     return number
+
+
+def _refuse_floats(value: object, what: str) -> Exact:
+    """The value, if it is of a type that is exact; NumPy's whole numbers become Python's."""
+    if isinstance(value, Real) and not isinstance(value, Rational):  # NumPy's floats as well
+        if not math.isfinite(value):
+            raise PrivacyError(f"{what} must be a finite number above zero.")
+        raise PrivacyError(
+            f"{what} is a float, which cannot hold most decimal numbers exactly: "
+            f'give it as text, such as "{value}".'
+        )
+    if isinstance(value, (str, Fraction, Decimal)):
+        return value
+    if (whole := find_whole(value)) is None:
+        raise PrivacyError(f'{what} must be text such as "0.5", a whole number, Fraction or Decimal.')
+    return whole
 
 
 def check_epsilon(epsilon: Fraction, what: str) -> None:

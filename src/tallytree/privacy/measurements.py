@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import MechanismError
-from tallytree.level_arrays import LevelArrays, Stored
+from tallytree.level_arrays import LevelArrays, Stored, has_mask
 from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.plan import Plan
 from tallytree.sparse_rows import SparseRows
@@ -49,6 +49,8 @@ class Measurements:
 
     def _check(self, index: int, value: object) -> Ints:
         level = self.plan.levels[index].name
+        if has_mask(value):
+            raise MechanismError(f"The values of level {level!r} are a masked array: every cell is needed.")
         try:
             array = np.asarray(value)
         except ValueError:

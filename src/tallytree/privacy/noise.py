@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import PrivacyError
+from tallytree.numerals import find_whole
 from tallytree.privacy.opendp_library import load_opendp
 from tallytree.privacy.units import Distribution
 from tallytree.processors import count_processors
@@ -143,9 +144,10 @@ class SeededNoise:
     distribution: Distribution = "two-sided geometric"
 
     def __init__(self, seed: int) -> None:
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        start = find_whole(seed)
+        if start is None or start < 0:
             raise PrivacyError("The seed must be a whole number, 0 or above.")
-        self._generator = np.random.default_rng(int(seed))
+        self._generator = np.random.default_rng(start)
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
         """``count`` draws: the difference of two geometrics with ratio exp(-1 / scale)."""

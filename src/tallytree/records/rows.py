@@ -16,7 +16,7 @@ FAR = 1e300
 WHOLE = 2**53
 
 HAVE_TRY_CAST = ("duckdb", "pyspark", "snowflake", "trino")
-"""Engines that make null of a text that is not a number; others are asked only for what looks like one."""
+"""Engines that make null of a text that is not a number after all."""
 
 NUMBER = r"^\s*[-+]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?\s*$"
 
@@ -71,8 +71,10 @@ def _read_number(records: Records, name: str) -> ibis.Value:
     column = records[name]
     if not records.get_type(name).is_string():
         return column
-    # Files of text have numbers as text; what is none becomes null.
+    # Files of text have numbers as text; what is none becomes null. An engine by itself would take 1_0 for 10
+    # (DuckDB, PostgreSQL) or 5d for 5 (Spark).
+    plain = ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string"))
     if records.table.get_backend().name in HAVE_TRY_CAST:
         # The strip keeps DuckDB from having its reader of CSV files cast, which does not try.
-        return column.strip().try_cast("float64")
-    return ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string")).cast("float64")
+        return plain.strip().try_cast("float64")
+    return plain.cast("float64")
