@@ -109,6 +109,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "What a person may contribute",
         "What must be public",
         "In two steps",
+        "Counts instead of people",
     ],
 )
 def test_the_examples_run(section: str, folder: Path) -> None:

@@ -46,7 +46,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 def random_counts(seed: int) -> tt.GroupCounts:
     """Counts on a random tree, in memory as ever."""
     rng = np.random.default_rng(seed)
-    h = random_hierarchy(rng, int(rng.integers(1, 6)))
+    h, _ = random_hierarchy(rng, int(rng.integers(1, 6))).sort()
     width = int(rng.integers(1, 7))
     leaf = rng.integers(0, 6, (h.leaf_count, width))
     leaf[rng.random(leaf.shape) < 0.5] = 0
@@ -54,7 +54,7 @@ def random_counts(seed: int) -> tt.GroupCounts:
 
 
 def tabulate(counts: tt.GroupCounts) -> pa.Table:
-    """A tidy table: rows of zero as well, so that every leaf is there, in the order of the leaves."""
+    """A tidy table: rows of zero as well, so that every leaf is there; from the last leaf to the first."""
     rows = [
         {
             **dict(zip(counts.hierarchy.levels[1:], path[1:], strict=False)),
@@ -65,7 +65,7 @@ def tabulate(counts: tt.GroupCounts) -> pa.Table:
         for size, groups in enumerate(values, start=1)
     ]
     names: dict[str, pa.DataType] = {level: pa.string() for level in counts.hierarchy.levels[1:]}
-    return pa.Table.from_pylist(rows, pa.schema({**names, "size": pa.int64(), "groups": pa.int64()}))
+    return pa.Table.from_pylist(rows[::-1], pa.schema({**names, "size": pa.int64(), "groups": pa.int64()}))
 
 
 def read(counts: tt.GroupCounts) -> tt.GroupCounts:
