@@ -176,3 +176,16 @@ def test_the_mechanism_of_the_example_conforms(folder: Path, monkeypatch: pytest
     conformance.test_the_plan_covers_every_neighbour(kind.name)
     conformance.test_post_processing_changes_nothing_that_it_is_given(kind.name)
     conformance.test_a_release_is_made_and_verified_or_refused(kind.name)
+
+
+INSTALLING = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("examples/*"), *ROOT.glob("src/**/*.py")]
+
+
+def test_nothing_that_is_said_replaces_the_editable_install_of_make() -> None:
+    """Without -e, pip puts a copy in its place: nothing that is edited after that works."""
+    for page in INSTALLING:
+        text = page.read_text(encoding="utf-8") if page.is_file() else ""
+        assert not re.findall(r"pip install [^-\n]*\.\[", text), page
+        for found in re.finditer(r"pip install \.", text):
+            around = " ".join(text[max(0, found.start() - 100) : found.end() + 100].split())
+            assert "environment of your own" in around, page

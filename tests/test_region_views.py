@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -20,10 +23,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree import level_arrays, notebooks
+from tallytree import level_arrays, notebooks, pictures
 from tallytree.errors import FolderError, HierarchyError, ViewError
 from tallytree.intervals.statistics import QUANTILES, summarize
+from tallytree.pictures import Picture
 from tallytree.region_views import RegionView
+from tallytree.reproduction.document import Figure
+from tallytree.reproduction.pictures import save_figures
 from tests.instances import random_hierarchy
 from tests.report_support import HOSTILE, make_hostile_release, make_release
 
@@ -222,6 +228,54 @@ def test_a_plot_says_why_it_cannot_be_saved(
     with pytest.raises(ViewError, match=r"pip install 'tallytree\[png\]'"):
         plot.save(tmp_path / "a.png")
     assert list(tmp_path.iterdir()) == []
+
+
+DEJAVU = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+
+
+@pytest.fixture
+def use_fonts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """As on a system that has these font files, and no others."""
+    resvg_py = pytest.importorskip("resvg_py")
+    draw = resvg_py.svg_to_bytes
+
+    def use(*files: Path) -> None:
+        folder = tmp_path / "fonts"
+        folder.mkdir()
+        for file in files:
+            shutil.copy(file, folder)
+        only = partial(draw, skip_system_fonts=True, font_dirs=[str(folder)])
+        monkeypatch.setattr(resvg_py, "svg_to_bytes", only)
+        pictures._has_font.cache_clear()
+
+    yield use
+    pictures._has_font.cache_clear()
+
+
+@pytest.mark.skipif(not DEJAVU.exists(), reason="needs the font DejaVu Sans (fonts-dejavu-core on Debian)")
+def test_a_png_has_text_where_dejavu_is_the_only_font(
+    release: tt.Release, tmp_path: Path, use_fonts: Callable[..., None]
+) -> None:
+    use_fonts(DEJAVU)
+    plot = release.region().plot()
+    plot.save(tmp_path / "text.png")
+    silent = re.sub(r"<text.*?</text>", "", plot.svg, flags=re.DOTALL)
+    Picture(silent, plot.title).save(tmp_path / "silent.png")
+    with_text, without = ((tmp_path / f"{name}.png").read_bytes() for name in ("text", "silent"))
+    assert len(with_text) > len(without) + 5_000
+
+
+def test_a_png_without_a_font_is_refused(
+    release: tt.Release, tmp_path: Path, use_fonts: Callable[..., None]
+) -> None:
+    use_fonts()
+    plot = release.region().plot()
+    with pytest.raises(ViewError, match=r"has no font for it: install .* or save the picture as \.svg"):
+        plot.save(tmp_path / "a.png")
+    assert not (tmp_path / "a.png").exists()
+    figure = Figure("figure", plot.svg, "caption")
+    assert "no font" in str(save_figures([figure], tmp_path))
+    assert [path.name for path in tmp_path.glob("figure.*")] == ["figure.svg"]
 
 
 def test_ends_are_drawn_where_they_are_known(release: tt.Release) -> None:

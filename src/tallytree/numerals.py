@@ -8,9 +8,10 @@ import operator
 import re
 from typing import Any
 
-_WHOLE = re.compile("[-+]?[0-9]+")
-_DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-_FRACTION = re.compile("[-+]?[0-9]+/[0-9]+")
+WHOLE = "[-+]?[0-9]+"
+DECIMAL = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+FRACTION = "[-+]?[0-9]+/[0-9]+"
+"""How numbers are written, as regular expressions."""
 
 
 def is_whole_numeral(text: str) -> bool:
@@ -19,17 +20,17 @@ def is_whole_numeral(text: str) -> bool:
     >>> is_whole_numeral("10"), is_whole_numeral("1_0"), is_whole_numeral("\uff11")
     (True, False, False)
     """
-    return bool(_WHOLE.fullmatch(text))
+    return bool(re.fullmatch(WHOLE, text))
 
 
 def is_decimal_numeral(text: str) -> bool:
     """Return whether a text is a whole or decimal number in plain digits."""
-    return bool(_DECIMAL.fullmatch(text))
+    return bool(re.fullmatch(DECIMAL, text))
 
 
 def is_numeral(text: str) -> bool:
     """Return whether a text is a number in plain digits: whole, decimal, or a fraction such as 1/3."""
-    return is_decimal_numeral(text) or bool(_FRACTION.fullmatch(text))
+    return is_decimal_numeral(text) or bool(re.fullmatch(FRACTION, text))
 
 
 def find_whole(value: Any) -> int | None:

@@ -1,20 +1,27 @@
 """Reading tables: anything that speaks Arrow, or a path to a CSV or Parquet file."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import os
 import re
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, BinaryIO, TextIO, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from tallytree.errors import CountsError, describe, name_choices, show
+from tallytree.numerals import DECIMAL, WHOLE
 
 Table = Any
 """A pyarrow, pandas or Polars table, a DuckDB relation, an Ibis table, or a path."""
@@ -26,7 +33,13 @@ NOT_A_FILE = "An address was given where only the path of a file can be read."
 """All that is said of it: an address may hold a password."""
 
 LONGEST = 2**22
-"""Characters of a line: of a file without line ends not all is read."""
+"""Characters of a header: of a file without line ends not all is read."""
+
+MOST_COLUMNS = 10_000
+"""Columns of a CSV file: engines take a millisecond and more for each, whether it is needed or not."""
+
+BLOCK = 2**20
+"""Bytes of a file that are read at once."""
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of the two slashes, a path keeps one
 
@@ -76,20 +89,28 @@ def read_columns(
 
 def _read_file(path: Path, names: Sequence[str], text: Sequence[str], also: Sequence[str]) -> pa.Table:
     shown = show(path, most=150)
-    try:
+    with explain_damage(path):
         if looks_like_address(path) and not path.exists():
             raise CountsError(NOT_A_FILE)
         if path.is_dir():
             raise CountsError(f"{shown} is a folder; give the path of a CSV or Parquet file.")
         if path.name.lower().endswith(CSV_ENDINGS):
-            table = _read_csv(path, text)
-            return table.select(_choose(table.column_names, names, also))
+            return _read_csv(path, names, text, also)
         if path.suffix.lower() in PARQUET_ENDINGS:
             found = pa_parquet.read_schema(path).names
             wanted = _choose(found, names, also)
             return pa_parquet.read_table(
                 path, columns=wanted, read_dictionary=[n for n in text if n in wanted]
             )
+    raise CountsError(f"{shown} is neither a CSV nor a Parquet file, by its ending.")
+
+
+@contextmanager
+def explain_damage(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say what is wrong with a file that cannot be read; what libraries say of it may quote the data."""
+    shown = show(os.fsdecode(path), most=150)
+    try:
+        yield
     except FileNotFoundError:
         raise CountsError(f"There is no file {shown}.") from None
     except PermissionError:
@@ -98,16 +119,28 @@ def _read_file(path: Path, names: Sequence[str], text: Sequence[str], also: Sequ
         raise CountsError(f"The file {shown} is not UTF-8 text.") from None
     except CountsError:
         raise
-    except (OSError, ValueError, pa.ArrowException) as error:
-        why = describe(error) + "." if isinstance(error, OSError) and error.errno else "is it damaged?"
-        raise CountsError(f"The file {shown} cannot be read as a table: {why}") from None
-    raise CountsError(f"{shown} is neither a CSV nor a Parquet file, by its ending.")
+    except (OSError, EOFError, ValueError, zlib.error, csv.Error, pa.ArrowException) as error:
+        raise CountsError(f"The file {shown} cannot be read as a table: {_find_reason(error)}") from None
+
+
+def _find_reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno:
+        return describe(error) + "."
+    if isinstance(error, EOFError) or "truncated" in str(error).lower():  # the latter from Arrow
+        return "it is cut off, the end of the compressed data is missing. Fetch or write it again."
+    if "straddl" in str(error):  # from Arrow
+        return f"it has a line longer than {BLOCK:,} bytes."
+    return "is it damaged?"
+
+
+def find_delimiter(path: str) -> str:
+    """What stands between two columns of a CSV file, by its name."""
+    return "\t" if ".tsv" in Path(path).name.lower() else ","
 
 
 def read_header(path: str, delimiter: str) -> Header:
     """The first line of a CSV file."""
     shown = show(path, most=150)
-    begin = gzip.open if path.lower().endswith(".gz") else open
     last = ""
 
     def read_lines(file: TextIO) -> Iterator[str]:
@@ -117,31 +150,69 @@ def read_header(path: str, delimiter: str) -> Header:
                 raise csv.Error
             yield last
 
-    try:
-        with begin(path, "rt", encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader(read_lines(cast(TextIO, file)), delimiter=delimiter, strict=True), [])
-    except UnicodeError:
-        raise CountsError(f"The file {shown} is not UTF-8 text.") from None
-    except (OSError, EOFError, zlib.error, csv.Error):
-        raise CountsError(f"The file {shown} cannot be read as a table: is it damaged?") from None
+    with explain_damage(path), open_bytes(path) as raw:
+        file = TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+        names = next(csv.reader(read_lines(file), delimiter=delimiter, strict=True), [])
     if not names:
         raise CountsError(f"The file {shown} begins with an empty line, not with the names of its columns.")
+    if len(names) > MOST_COLUMNS:
+        raise CountsError(
+            f"The file {shown} has {len(names):,} columns, more than {MOST_COLUMNS:,}: write those that are "
+            "needed to a file of their own."
+        )
     return Header(tuple(names), last[len(last.rstrip("\r\n")) :])
 
 
-def _read_csv(path: Path, text: Sequence[str]) -> pa.Table:
-    return pa_csv.read_csv(
+def open_bytes(path: str) -> BinaryIO:
+    """A file to be read, decompressed if its name says so."""
+    if path.lower().endswith(".gz"):
+        return cast(BinaryIO, gzip.open(path, "rb"))
+    return Path(path).open("rb")
+
+
+def refuse_open_quote(path: str, delimiter: str) -> None:
+    """Refuse a CSV file that ends inside quotes: for Arrow and Spark all that is left would be one value."""
+    with explain_damage(path):
+        with open_bytes(path) as file:
+            quotes = sum(block.count(b'"') for block in iter(partial(file.read, BLOCK), b""))
+        if quotes % 2 == 0:
+            return
+        # A mark within a value, as of an inch, is none of those that must be closed.
+        with open_bytes(path) as file:
+            lines = TextIOWrapper(file, encoding="utf-8", newline="")
+            for _ in csv.reader(lines, delimiter=delimiter, strict=True):
+                pass
+
+
+def _read_csv(path: Path, names: Sequence[str], text: Sequence[str], also: Sequence[str]) -> pa.Table:
+    delimiter = find_delimiter(str(path))
+    wanted = _choose(read_header(str(path), delimiter).names, names, also)
+    refuse_open_quote(str(path), delimiter)
+    table = pa_csv.read_csv(
         path,
-        parse_options=pa_csv.ParseOptions(
-            delimiter="\t" if ".tsv" in path.name.lower() else ",", newlines_in_values=True
-        ),
+        read_options=pa_csv.ReadOptions(block_size=BLOCK),
+        parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(
-            column_types=dict.fromkeys(text, pa.string()),
+            include_columns=wanted,
+            column_types=dict.fromkeys(wanted, pa.string()),
             strings_can_be_null=True,
             null_values=[""],  # a region may well be called "NA"
             quoted_strings_can_be_null=False,
         ),
     )
+    for place, name in enumerate(wanted):
+        if name not in text:
+            table = table.set_column(place, name, _convert_numbers(table[name]))
+    return table
+
+
+def _convert_numbers(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
+    """A column of text as numbers, if it holds plain ones alone: Arrow by itself would read 0x10 as 16."""
+    for pattern, kind in ((WHOLE, pa.int64()), (DECIMAL, pa.float64())):
+        if pc.all(pc.match_substring_regex(column, f"^ *(?:{pattern}) *$")).as_py() is not False:
+            with suppress(pa.ArrowInvalid):  # beyond 64 bits
+                return pc.utf8_trim(column, " ").cast(kind)
+    return column
 
 
 def _choose(found: Sequence[str], names: Sequence[str], also: Sequence[str]) -> list[str]:

@@ -135,5 +135,5 @@ def _print(made: Reproduction) -> None:
     for text in short.texts:
         print_text(f"- {text.replace('**', '').replace('`', '')}")
     print_text(f"Written: {made.folder / PAGE}")
-    if not made.has_png:
-        print_text("The figures are there as SVG; for PNG too: pip install 'tallytree[png]'.")
+    if made.obstacle is not None:
+        print_text(f"The figures are there as SVG only. {made.obstacle}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -11,14 +12,14 @@ from pathlib import Path
 import pyarrow.parquet as pa_parquet
 
 from tallytree.engines.files import Files
-from tallytree.engines.headers import read_headers, stack
+from tallytree.engines.headers import LONGEST_ROW, check_ends, read_headers, stack
 from tallytree.engines.session import Answer, Opened, Session
 from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
 from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.processors import count_processors
 from tallytree.progress import Progress
-from tallytree.tables import Header
+from tallytree.tables import Header, check_columns
 
 POLL = 0.1
 """Seconds between two looks at how far a query is."""
@@ -34,7 +35,12 @@ class DuckDBSession(Session):
         try:
             if files.kind == "parquet":
                 return self._read_parquet(files, [*columns, *also])
-            return stack([self._read_csv(*part, files) for part in read_headers(files)], columns, also)
+            check_ends(files)
+            parts = read_headers(files)
+            for header, _ in parts:
+                check_columns(header.names, columns)
+            wanted = {*columns, *also}
+            return stack([self._read_csv(*part, files, wanted) for part in parts], columns, also)
         except InputError:
             raise
         except Exception as error:
@@ -58,20 +64,28 @@ class DuckDBSession(Session):
             raise CountsError("The files have columns whose names differ only in case: give one file.")
         return Opened(table, table.columns)
 
-    def _read_csv(self, header: Header, paths: list[str], files: Files) -> Opened:
+    def _read_csv(self, header: Header, paths: list[str], files: Files, wanted: set[str]) -> Opened:
+        """The columns that are wanted, by name: of a wide table, DuckDB lists them in any order."""
+        kept = [place for place, name in enumerate(header.names) if name in wanted]
+        kinds = ", ".join(f"column_{place}: 'VARCHAR'" for place in range(len(header.names)))
+        end = header.end.replace("\r", "\\r").replace("\n", "\\n")
         # Nothing is guessed: a guess may take the first lines, or all that begin with "#", for no data.
-        table = self.backend.read_csv(
-            [_escape(path) for path in paths],
-            auto_detect=False,
-            columns={f"column_{place}": "VARCHAR" for place in range(len(header.names))},
-            header=True,
-            delim=files.delimiter,
-            quote='"',
-            escape='"',
-            nullstr="",
-            **({"new_line": header.end.replace("\r", "\\r").replace("\n", "\\n")} if header.end else {}),
-        )
-        return Opened(table, header.names)
+        options = [
+            "auto_detect = false",
+            f"columns = {{{kinds}}}",
+            "header = true",
+            f"delim = {_quote(files.delimiter)}",
+            "quote = '\"'",
+            "escape = '\"'",
+            "nullstr = ''",
+            f"max_line_size = {LONGEST_ROW}",
+            *([f"new_line = {_quote(end)}"] if end else []),
+        ]
+        view = f"csv_{secrets.token_hex(8)}"
+        source = f"read_csv([{', '.join(_quote(_escape(path)) for path in paths)}], {', '.join(options)})"
+        columns = [f"column_{place}" for place in kept]
+        self.backend.raw_sql(f"CREATE TEMP VIEW {view} AS SELECT {', '.join(columns)} FROM {source}")
+        return Opened(self.backend.table(view).select(*columns), tuple(header.names[place] for place in kept))
 
     def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
         """Have DuckDB do something, with its progress in percent."""
@@ -103,10 +117,11 @@ class DuckDBSession(Session):
                 "DuckDB ran out of memory, or of space to spill to: raise the memory limit, or give a spill "
                 "folder on a larger disk."
             )
-        damaged = duckdb.InvalidInputException, duckdb.ConversionException
+        damaged = duckdb.InvalidInputException, duckdb.ConversionException, duckdb.NotImplementedException
         if isinstance(error, damaged) or type(error) is duckdb.Error:  # the latter for Parquet files
             return CountsError(
-                "The files cannot be read as a table: are they damaged, not UTF-8, or with mixed line ends?"
+                "The files cannot be read as a table: are they damaged, not UTF-8, with mixed line ends, or "
+                f"with rows longer than {LONGEST_ROW:,} bytes?"
             )
         if isinstance(error, duckdb.IOException):
             return EngineError("DuckDB cannot read the files, or has no space left to spill to.")
@@ -164,3 +179,8 @@ def _may_be_renamed(names: Sequence[str]) -> bool:
 def _escape(path: str) -> str:
     """A path whose characters all stand for themselves."""
     return re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", path)
+
+
+def _quote(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("'", "''") + "'"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from tallytree.errors import EngineError, describe, show
-from tallytree.tables import CSV_ENDINGS, NOT_A_FILE, PARQUET_ENDINGS, looks_like_address
+from tallytree.tables import CSV_ENDINGS, NOT_A_FILE, PARQUET_ENDINGS, find_delimiter, looks_like_address
 
 MOST_FILES = 100_000
 
@@ -189,7 +189,7 @@ def _check_readable(path: Path) -> None:
 def _find_kind(path: str) -> tuple[str, str]:
     name = path.lower()
     if name.endswith(CSV_ENDINGS):
-        return "csv", "\t" if ".tsv" in Path(name).name else ","
+        return "csv", find_delimiter(name)
     if name.endswith(PARQUET_ENDINGS):
         return "parquet", ","
     raise EngineError(f"{show(path, most=150)} is neither a CSV nor a Parquet file, by its ending.")

@@ -1,12 +1,22 @@
-"""The first lines of CSV files, which name their columns; files may name them in different orders."""
+"""The first rows of CSV files, which name their columns, and the last, which an engine may lose silently."""
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
 
 from tallytree.engines.files import Files
 from tallytree.engines.session import Opened
-from tallytree.tables import Header, check_columns, read_header
+from tallytree.errors import CountsError, show
+from tallytree.processors import count_processors
+from tallytree.tables import Header, check_columns, explain_damage, open_bytes, read_header
+
+LONGEST_ROW = 2_000_000
+"""Bytes of a row, as DuckDB has it: a longer one is an error, but for the last."""
 
 
 def read_headers(files: Files) -> list[tuple[Header, list[str]]]:
@@ -15,6 +25,43 @@ def read_headers(files: Files) -> list[tuple[Header, list[str]]]:
     for path in files.paths:
         found.setdefault(read_header(path, files.delimiter), []).append(path)
     return list(found.items())
+
+
+def check_ends(files: Files) -> None:
+    """Refuse files whose last row is too long for DuckDB, and compressed files that are cut off or damaged.
+
+    DuckDB leaves out a last row that is longer than its buffer, and does not look at checksums.
+    """
+    with ThreadPoolExecutor(count_processors()) as pool:
+        list(pool.map(_check_end, files.paths))
+
+
+def _check_end(path: str) -> None:
+    with explain_damage(path):
+        end = _read_end(path)
+    if len(end) > LONGEST_ROW and not _holds_row_end(end):
+        raise CountsError(f"The last row of {show(path, most=150)} is longer than {LONGEST_ROW:,} bytes.")
+
+
+def _read_end(path: str) -> bytes:
+    """The end of a file, if it is longer than a row may be; compressed data are read in full, and checked."""
+    with open_bytes(path) as file:
+        if not path.lower().endswith(".gz"):
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(0, length - 2 * LONGEST_ROW))
+            return file.read() if length > LONGEST_ROW else b""
+        last = deque([b""], maxlen=2)
+        while block := file.read(LONGEST_ROW + 1):
+            last.append(block)
+        return b"".join(last)
+
+
+def _holds_row_end(end: bytes) -> bool:
+    """Whether a row begins in the last LONGEST_ROW bytes: at a line end with all quotes after it closed."""
+    data = np.frombuffer(end.rstrip(b"\r\n"), dtype=np.uint8)
+    quotes_after = np.cumsum(data[::-1] == ord('"'))[::-1]
+    is_line_end = (data == ord("\n")) | (data == ord("\r"))
+    return bool((is_line_end & (quotes_after % 2 == 0))[-LONGEST_ROW:].any())
 
 
 def stack(parts: Sequence[Opened], columns: Sequence[str], also: Sequence[str]) -> Opened:

@@ -22,7 +22,7 @@ from tallytree.engines.settings import Engine
 from tallytree.engines.spilling import private_folder
 from tallytree.errors import EngineError, InputError, show
 from tallytree.progress import Progress
-from tallytree.tables import Header, Table
+from tallytree.tables import Header, Table, refuse_open_quote
 
 if TYPE_CHECKING:
     import ibis
@@ -89,6 +89,8 @@ class SparkBackend(Session):
                 reader = self._session.read.options(**({"basePath": files.base} if files.base else {}))
                 return self._name(reader.parquet(*map(_escape, files.paths)))
             wanted = {*columns, *also}
+            for path in files.paths:
+                refuse_open_quote(path, files.delimiter)
             return stack(
                 [self._read_csv(*part, files, wanted) for part in read_headers(files)], columns, also
             )

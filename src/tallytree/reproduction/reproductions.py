@@ -27,7 +27,8 @@ class Reproduction:
 
     folder: Path
     blocks: Sequence[Block]
-    has_png: bool
+    obstacle: str | None
+    """Why the figures are there as SVG only, if so."""
 
 
 def choose_settings(*, quick: bool, instances: int | None, timeout: float | None) -> Settings:
@@ -55,10 +56,10 @@ def reproduce(
     _make_folders(out)
     study = measure_study(part, datasets, settings, out, tell)
     blocks = write_page(make_report(study, part, machine=machine, command=command, quick=quick))
-    has_png = save_figures((block for block in blocks if isinstance(block, Figure)), out / FIGURES)
+    obstacle = save_figures((block for block in blocks if isinstance(block, Figure)), out / FIGURES)
     write_whole(out / MARKDOWN, write_markdown(blocks, FIGURES).encode())
     write_whole(out / PAGE, write_html(blocks).encode())
-    return Reproduction(out, blocks, has_png)
+    return Reproduction(out, blocks, obstacle)
 
 
 def _make_folders(out: Path) -> None:
