@@ -93,6 +93,13 @@ NEIGHBOURS: dict[str, list[Row]] = {
 EMPTIED = leave_out(_find_lonely())
 """A neighbour if there is a frame: a household becomes empty."""
 
+STRAYS: dict[str, list[Row]] = {
+    "somebody in no household": [*PEOPLE, {**make_record("new", "h11", 5), "house": None}],
+    "somebody outside the frame": [*PEOPLE, {**make_record("new", "h11", 5), "house": "h99"}],
+    "somebody in an unknown county": [*PEOPLE, {**make_record("new", "h11", 5), "county": "Nowhere"}],
+}
+"""Neighbours if such records are dropped: otherwise there is an error."""
+
 
 # Tables of counts.
 

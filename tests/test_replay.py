@@ -26,6 +26,7 @@ from tests.replay_data import (
     REGIONS,
     SEVERAL,
     SIZES,
+    STRAYS,
     Form,
     Row,
     list_cells,
@@ -58,6 +59,7 @@ CASES: dict[str, dict[str, Any]] = {
     "frame": {**PERSON, "frame": FRAME, "sizes": (0, 4)},
     "frame and hierarchy": {**PERSON, "frame": FRAME, "hierarchy": HIERARCHY, "sizes": (0, 4)},
     "groups of two columns": {"group": ["house", "county"], "sizes": (1, 4)},
+    "dropped": {**PERSON, "frame": FRAME, "hierarchy": HIERARCHY, "missing": "drop", "sizes": (0, 4)},
     "no regions": {**PERSON, "regions": [], "sizes": (1, 4)},
 }
 EVERYTHING = {**PERSON, "quantity": "hours", "max_quantity": 3, "max_records": 2, "sizes": (0, 9)}
@@ -81,6 +83,8 @@ def release_records(rows: list[Row], form: Form = ONE["Arrow"], **options: Any) 
 def test_one_person_changes_nothing_but_the_noisy_answers(recorder: Recorder, case: str) -> None:
     options = CASES[case]
     neighbours = [*NEIGHBOURS.values(), *([EMPTIED] if "frame" in options else [])]
+    if "missing" in options:
+        neighbours += STRAYS.values()
     first = recorder.record(release_records(PEOPLE, **options))
     for rows in neighbours:
         assert find_differences(first, recorder.replay(release_records(rows, **options))) == []
