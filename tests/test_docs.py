@@ -210,6 +210,7 @@ def test_the_examples_for_reading_a_release_run(folder: Path) -> None:
     for name in ("release", "release-2020", "release-2021"):
         tt.release(counts, epsilon="1").save(name)
     pa_csv.write_csv(pa.table({"state": ["GA", "NY"], "size": [2, 1], "groups": [1, 2]}), "published.csv")
+    run("What verify can know", page=READING)
     names = run("As a table", page=READING)
     names = run("One region", page=READING, **names)
     assert names["region"].path == ("US", "GA")

@@ -137,6 +137,10 @@ FORGERIES: dict[str, tuple[Callable[[Any], object], list[str]]] = {
     "no mechanism": (lambda m: m.update(mechanism=None), ["mechanism", "solution"]),
     "unknown mechanism": (lambda m: m["mechanism"].update(name="magic"), ["mechanism", "solution"]),
     "unknown option": (lambda m: m["mechanism"].update(options={"magic": 1}), ["mechanism", "solution"]),
+    "an option called name": (
+        lambda m: m["mechanism"].update(options={"name": "direct-dp"}),
+        ["mechanism", "solution"],
+    ),
     "option left out": (lambda m: m["mechanism"].update(options={}), ["mechanism"]),
     "symbol": (lambda m: m["mechanism"].update(symbol="M_H"), ["mechanism"]),
     "exact": (lambda m: m["mechanism"].update(exact=True), ["mechanism"]),

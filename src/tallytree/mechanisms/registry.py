@@ -39,7 +39,7 @@ def list_mechanisms() -> list[str]:
     return [kind.name for kind in MECHANISMS]
 
 
-def mechanism(name: str, **options: Any) -> Mechanism:
+def mechanism(name: str, /, **options: Any) -> Mechanism:
     """The mechanism of that name, with its options."""
     kinds = {kind.name: kind for kind in MECHANISMS}
     if not isinstance(name, str) or name not in kinds:
