@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree
@@ -166,9 +168,17 @@ def test_columns_are_not_mixed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert count(write(tmp_path / "people.csv", HEADER + "1,GA,a\n1,GA,b\n1,GA,c\n2,GA,d\n")) == 2
 
 
+def test_columns_with_almost_the_same_name_are_not_mixed_up_in_a_wide_parquet_file(tmp_path: Path) -> None:
+    """DuckDB may have renamed them, and their order does not tell which is which."""
+    names = ["household", "state", "State", *(f"c{number}" for number in range(2_100))]
+    path = tmp_path / "people.parquet"
+    pa_parquet.write_table(pa.table({name: ["1"] for name in names}), path)
+    refuse(path, "more than 2,048 columns, of which some have almost the same name")
+
+
 def test_of_many_columns_those_that_are_needed_are_read(tmp_path: Path) -> None:
-    names = [*(f"c{number}" for number in range(3_000)), "household", "state"]
-    rows = [",".join([*["0"] * 3_000, str(number), f"s{number % 5}"]) for number in range(50)]
+    names = [*(f"c{number}" for number in range(2_100)), "household", "state"]
+    rows = [",".join([*["0"] * 2_100, str(number), f"s{number % 5}"]) for number in range(50)]
     path = write(tmp_path / "people.csv", "\n".join([",".join(names), *rows]))
     assert (count(path), read_regions(path)) == (50, 5)
 
@@ -178,7 +188,7 @@ def test_more_columns_than_anybody_needs_are_refused_at_once(
     read: Callable[[Path], int], tmp_path: Path
 ) -> None:
     header = ",".join([*(f"c{number}" for number in range(MOST_COLUMNS)), "household", "state\n"])
-    refuse(write(tmp_path / "people.csv", header), "10,002 columns, more than 10,000", read)
+    refuse(write(tmp_path / "people.csv", header), "5,002 columns, more than 5,000", read)
 
 
 def test_numbers_of_other_columns_do_not_matter(tmp_path: Path) -> None:

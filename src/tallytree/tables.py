@@ -35,8 +35,8 @@ NOT_A_FILE = "An address was given where only the path of a file can be read."
 LONGEST = 2**22
 """Characters of a header: of a file without line ends not all is read."""
 
-MOST_COLUMNS = 10_000
-"""Columns of a CSV file: engines take a millisecond and more for each, whether it is needed or not."""
+MOST_COLUMNS = 5_000
+"""Columns of a CSV file: engines take milliseconds for each, whether it is needed or not."""
 
 BLOCK = 2**20
 """Bytes of a file that are read at once."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -20,6 +19,9 @@ from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.processors import count_processors
 from tallytree.progress import Progress
 from tallytree.tables import Header, check_columns
+
+MOST_IN_ORDER = 2048
+"""Columns of a table that DuckDB lists in their order; of more, in any order."""
 
 POLL = 0.1
 """Seconds between two looks at how far a query is."""
@@ -57,6 +59,11 @@ class DuckDBSession(Session):
         )
         if not _may_be_renamed(table.columns):
             return Opened(table, table.columns)
+        if len(table.columns) > MOST_IN_ORDER:
+            raise CountsError(
+                f"The files have more than {MOST_IN_ORDER:,} columns, of which some have almost the same name: "
+                "write those that are needed to files of their own."
+            )
         own = [pa_parquet.read_schema(path).names for path in files.paths]
         if not several:
             return Opened(table, (*own[0], *table.columns[len(own[0]) :]))
@@ -65,27 +72,23 @@ class DuckDBSession(Session):
         return Opened(table, table.columns)
 
     def _read_csv(self, header: Header, paths: list[str], files: Files, wanted: set[str]) -> Opened:
-        """The columns that are wanted, by name: of a wide table, DuckDB lists them in any order."""
-        kept = [place for place, name in enumerate(header.names) if name in wanted]
-        kinds = ", ".join(f"column_{place}: 'VARCHAR'" for place in range(len(header.names)))
-        end = header.end.replace("\r", "\\r").replace("\n", "\\n")
         # Nothing is guessed: a guess may take the first lines, or all that begin with "#", for no data.
-        options = [
-            "auto_detect = false",
-            f"columns = {{{kinds}}}",
-            "header = true",
-            f"delim = {_quote(files.delimiter)}",
-            "quote = '\"'",
-            "escape = '\"'",
-            "nullstr = ''",
-            f"max_line_size = {LONGEST_ROW}",
-            *([f"new_line = {_quote(end)}"] if end else []),
-        ]
-        view = f"csv_{secrets.token_hex(8)}"
-        source = f"read_csv([{', '.join(_quote(_escape(path)) for path in paths)}], {', '.join(options)})"
-        columns = [f"column_{place}" for place in kept]
-        self.backend.raw_sql(f"CREATE TEMP VIEW {view} AS SELECT {', '.join(columns)} FROM {source}")
-        return Opened(self.backend.table(view).select(*columns), tuple(header.names[place] for place in kept))
+        table = self.backend.read_csv(
+            [_escape(path) for path in paths],
+            auto_detect=False,
+            columns={f"column_{place}": "VARCHAR" for place in range(len(header.names))},
+            header=True,
+            delim=files.delimiter,
+            quote='"',
+            escape='"',
+            nullstr="",
+            max_line_size=LONGEST_ROW,
+            **({"new_line": header.end.replace("\r", "\\r").replace("\n", "\\n")} if header.end else {}),
+        )
+        # By name, not by place: the columns of a wide table DuckDB lists in any order.
+        kept = [place for place, name in enumerate(header.names) if name in wanted]
+        columns = table.select(*[f"column_{place}" for place in kept])
+        return Opened(columns, tuple(header.names[place] for place in kept))
 
     def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
         """Have DuckDB do something, with its progress in percent."""
@@ -179,8 +182,3 @@ def _may_be_renamed(names: Sequence[str]) -> bool:
 def _escape(path: str) -> str:
     """A path whose characters all stand for themselves."""
     return re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", path)
-
-
-def _quote(text: str) -> str:
-    """A text as SQL writes it."""
-    return "'" + text.replace("'", "''") + "'"
