@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +17,7 @@ from tallytree.privacy.noise import SeededNoise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.random_stream import Take
 from tallytree.privacy.samplers import find_noise
+from tallytree.processors import one_processor
 
 Ints = npt.NDArray[np.int64]
 
@@ -75,21 +74,3 @@ def repeat(look: Look, counts: GroupCounts, *, runs: int, report: Callable[[int]
             rows.append(look(counts))
             report(1)
     return np.array(rows)
-
-
-@contextmanager
-def one_processor() -> Iterator[None]:
-    """Keep this thread on one processor, where that can be done.
-
-    Solvers share their rows among the processors there are. On a few rows, starting a thread takes longer
-    than the work, and runs are two to five times as fast without.
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {sorted(allowed)[os.getpid() % len(allowed)]})  # another one for another process
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, allowed)
