@@ -66,8 +66,8 @@ class DuckDBSession(Session):
             return Opened(table, table.columns)
         if len(table.columns) > MOST_IN_ORDER:
             raise CountsError(
-                f"The files have more than {MOST_IN_ORDER:,} columns, of which some have almost the same name: "
-                "write those that are needed to files of their own."
+                f"The files have more than {MOST_IN_ORDER:,} columns, of which some have almost the same "
+                "name: write those that are needed to files of their own."
             )
         own = [pa_parquet.read_schema(path).names for path in files.paths]
         if not several:
