@@ -38,6 +38,9 @@ LONGEST = 2**22
 MOST_COLUMNS = 5_000
 """Columns of a CSV file: engines take milliseconds for each, whether it is needed or not."""
 
+NO_NUMBER = "(?i:[-+]?(?:nan|inf|infinity))"
+"""Written by libraries where there is no number; it is read, so that the error can say so."""
+
 BLOCK = 2**20
 """Bytes of a file that are read at once."""
 
@@ -208,7 +211,7 @@ def _read_csv(path: Path, names: Sequence[str], text: Sequence[str], also: Seque
 
 def _convert_numbers(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
     """A column of text as numbers, if it holds plain ones alone: Arrow by itself would read 0x10 as 16."""
-    for pattern, kind in ((WHOLE, pa.int64()), (DECIMAL, pa.float64())):
+    for pattern, kind in ((WHOLE, pa.int64()), (f"{DECIMAL}|{NO_NUMBER}", pa.float64())):
         if pc.all(pc.match_substring_regex(column, f"^ *(?:{pattern}) *$")).as_py() is not False:
             with suppress(pa.ArrowInvalid):  # beyond 64 bits
                 return pc.utf8_trim(column, " ").cast(kind)
