@@ -451,7 +451,7 @@ FOLDERS: list[Case] = [
         "noisy-rows",
         lambda b: b.load_table(MEASURED, lambda t: t.slice(1)),
         FolderError,
-        "row for every region",
+        "it has 8 rows, not 9",
     ),
 ]
 
