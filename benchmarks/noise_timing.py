@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 SCALES = (Fraction(1), Fraction(10), Fraction(1000))
-DRAWS, BLOCKS, BLOCK = 50_000, 5000, 200
+DRAWS, BLOCKS, BLOCK = 50_000, 3000, 200
 """Single draws of each sampler and scale; blocks, and the draws in a block."""
 WARM_UP = 100
 SURE = 4

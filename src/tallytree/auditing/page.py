@@ -11,17 +11,19 @@ from tallytree.auditing.audits import Audit
 from tallytree.auditing.datasets import ATTACKED, ATTACKED_SMALL
 from tallytree.auditing.verdicts import Verdict
 from tallytree.auditing.wording import CASE, SUMMARY, conclude, summarize, write_case
+from tallytree.sizes import count_sizes
 
 PAGE = """\
 # Audit of all mechanisms: stated against measured
 
-Written by `make audit` (`tallytree audit --all --out docs/audit-results.md`), tallytree {version}; the same
-command finds the same numbers. [What is done, and how to read this](audit.md).
+Written by `make audit` (`tallytree audit --all --out docs/audit-results.md`), tallytree {version}.
+[What is done, and how to read this](audit.md).
 
 *Asked for* is the epsilon given to the mechanism, *stated* the one that its plan promises. The *exact worst
 loss* is the largest over all neighbours on small hierarchies. *Seen in* is what an attack showed epsilon to
-be at least, with {confidence} confidence, of what is stated where it was made: {attacked} regions, or {small}
-where a solver takes long.
+be at least, with {confidence} confidence, of what is stated where it was made: on {attacked} regions, a group
+being moved in each of them and between all of {sizes} sizes, or for counts on {small} where a solver takes
+long. Noise is that of releases, which nobody can repeat: another run finds slightly other numbers.
 
 {table}
 
@@ -48,6 +50,7 @@ def write_page(found: AuditOfAll) -> str:
         confidence=CONFIDENCE,
         attacked=ATTACKED.regions,
         small=ATTACKED_SMALL.regions,
+        sizes=count_sizes(ATTACKED.sizes),
         table=_write_table([*SUMMARY, "verdict"], [*map(_write_row, found.audits), *_list_skipped(found)]),
         controls=_write_table([*SUMMARY, "verdict"], map(_write_row, found.controls)),
         words="\n\n".join(map(conclude, found.controls)),
