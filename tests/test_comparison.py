@@ -409,7 +409,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "missing-table": (["compare", "a", "no.csv"], "no file 'no.csv'"),
     "two-tables": (["compare", "t.csv", "t.csv"], "at least one must be a release"),
     "level": (["compare", "a", "b", "--level", "town"], "do not both have a level 'town'"),
-    "top": (["compare", "a", "b", "--top", "-1"], "--top"),
+    "top": (["compare", "a", "b", "--top", "-1"], "must be a whole number, 0 or more"),
     "column": (["compare", "a", "t.csv", "--groups", "grups"], "did you mean 'groups'"),
     "not-a-table": (["compare", "a", "bad.parquet"], "cannot be read"),
     "long-name": (["compare", "a", "x" * 300 + ".csv"], "cannot be read: File name too long"),

@@ -109,6 +109,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "What a person may contribute",
         "What must be public",
         "In two steps",
+        "When something is wrong",
         "Counts instead of people",
     ],
 )

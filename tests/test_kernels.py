@@ -149,9 +149,11 @@ def stop_first(work: Callable[..., Any], went_on: list[bool]) -> Callable[..., A
 
 @pytest.mark.parametrize("step", ["compile", "load", "keep"])
 def test_an_interruption_waits_until_a_kernel_is_compiled_or_loaded(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """LLVM, broken off in the middle, ended the process later, or could compile nothing any more."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark has one of its own
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     monkeypatch.setattr(kernels, "CACHE", tmp_path)
     scope: dict[str, Any] = {"__name__": __name__}
     exec(compile(DOUBLE, __file__, "exec"), scope)

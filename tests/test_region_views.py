@@ -336,7 +336,7 @@ def test_a_release_tells_a_notebook_what_it_is(release: tt.Release) -> None:
     assert "1 to 12, in 16 regions on 3 levels" in text
     assert f"{release.total:,} groups in all" in text
     assert "epsilon = 1: no result is more than 2.72 times as likely" in text
-    assert "All 6 checks passed." in text
+    assert "No check failed; 2 were not made." in text  # the solution, and the noise of so few regions
 
 
 def test_a_release_that_does_not_hold_says_so_in_a_notebook(release: tt.Release) -> None:

@@ -106,7 +106,7 @@ def _read_counts(path: Path) -> object:
 def _count_people(path: Path) -> object:
     return tt.count_groups(
         path, group="household", regions=["state"], person="person", quantity="hours", sizes=(1, 3),
-        engine=tt.Engine(threads=1),
+        max_quantity=1, engine=tt.Engine(threads=1),
     )  # fmt: skip
 
 

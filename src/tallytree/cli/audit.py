@@ -131,7 +131,7 @@ def _read_value(key: str, value: str, usual: object) -> object:
     if isinstance(usual, (int, float)):
         is_plain = is_whole_numeral if isinstance(usual, int) else is_decimal_numeral
         if not is_plain(value):
-            raise InputError(f"The option {show(key)} is a number, not {show(value)}.")
+            raise InputError(f"The option {show(key)} must be a number: {show(value)} is not a number.")
         return type(usual)(value)
     return value
 
