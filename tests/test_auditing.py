@@ -803,7 +803,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "option-form": (["direct-dp", "--option", "solver"], "is not written as NAME=VALUE"),
     "option-twice": (["direct-dp", *["--option", "solver=tables"] * 2], "is given twice"),
     "option-bool": (["cumulative-joint", "--option", "smooth=1"], "is true or false, not '1'"),
-    "option-number": (["direct-qip", "--option", "time_limit=x"], "is a number, not 'x'"),
+    "option-number": (["direct-qip", "--option", "time_limit=x"], "'x' is not a number"),
     "option-range": (["direct-qip", "--option", "time_limit=-1"], "above zero"),
     "option-all": (["--all", "--option", "solver=x"], "--option goes with one mechanism"),
     "runs-0": (["topdown", "--runs", "0"], "runs must be a whole number from 10"),
