@@ -37,10 +37,10 @@ class DuckDBSession(Session):
         try:
             if files.kind == "parquet":
                 return self._read_parquet(files, [*columns, *also])
-            check_ends(files)
             parts = read_headers(files)
             for header, _ in parts:
                 check_columns(header.names, columns)
+            check_ends(files)
             wanted = {*columns, *also}
             return stack([self._read_csv(*part, files, wanted) for part in parts], columns, also)
         except InputError:
