@@ -522,7 +522,7 @@ FILES: list[Case] = [
     ),
     ("csv-empty", lambda b: csv(b, "", ""), EngineError, "people.csv' is empty"),
     ("csv-header-only", lambda b: csv(b, ""), CountsError, "There are no records"),
-    ("csv-endless-line", lambda b: csv(b, "", "x" * (2**22 + 1)), CountsError, "longer than 2,000,000 bytes"),
+    ("csv-endless-line", lambda b: csv(b, "", "x" * (2**22 + 1)), CountsError, "is it damaged"),
     ("csv-no-header", lambda b: csv(b, ROWS, ""), CountsError, "none of the columns.*has the table a header"),
     ("csv-title", lambda b: csv(b, HEADER + ROWS, f"{SECRET}\n"), CountsError, "none of the columns"),
     ("csv-blank-line-first", lambda b: csv(b, HEADER + ROWS, "\n"), CountsError, "begins with an empty line"),
