@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
@@ -192,6 +192,7 @@ def spoil(
     return every, wrong
 
 
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32), text=st.booleans())
 def test_what_is_wrong_is_dropped_as_if_it_had_never_been_there(seed: int, text: bool) -> None:
     generator = np.random.default_rng(seed)
