@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tallytree.reproduction.children import Failure, run_in_child
+from tallytree.research.reproduction.runs import Failure, run_in_child
 
 R = TypeVar("R")
 

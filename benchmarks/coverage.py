@@ -22,14 +22,14 @@ import tallytree as tt
 from benchmarks.markdown import write_table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
-from tallytree.folders import write_whole
-from tallytree.intervals.intervals import Intervals
-from tallytree.intervals.making import make_intervals
-from tallytree.intervals.statistics import STATISTICS, summarize
-from tallytree.privacy.deviations import find_count_deviation
-from tallytree.processors import count_processors
-from tallytree.reproduction.datasets import COUNTY_FILE
-from tallytree.reproduction.machine import describe_machine
+from tallytree.files import write_whole
+from tallytree.intervals.replicates import make_intervals
+from tallytree.limits import count_processors
+from tallytree.privacy.accuracy import find_count_deviation
+from tallytree.releases.interval_bounds import Intervals
+from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.research.reproduction.measuring import describe_machine
+from tallytree.research.reproduction.study_data import COUNTY_FILE
 
 PAGE = Path(__file__).parent / "COVERAGE.md"
 KEPT = Path("tallytree-coverage")

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 import tallytree as tt
-from tallytree.postprocess.solution import Accuracy
+from tallytree.solvers.solution import Accuracy
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from benchmarks.comparison import take_turns
 from benchmarks.instances import Instance, make_instance
 from benchmarks.timing import Timing
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
-from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.solvers.isotonic import fit_isotonic, fit_isotonic_rows
+from tallytree.solvers.solution import weigh_levels
 
 Ints = npt.NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from benchmarks.memory import measure_memory
 from benchmarks.report import Growth
 from benchmarks.scaling import measure_scaling
 from benchmarks.settings import Settings
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 
 def measure_growth(variant: Variant, settings: Settings, repeats: int, missing: list[Missing]) -> Growth:

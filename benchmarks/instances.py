@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import tallytree as tt
 from benchmarks.variants import DIRECT
-from tallytree.measurement import measure_with_seed
-from tallytree.nation import generate_nation
+from tallytree.datasets.invented import generate_nation
+from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.noise import SeededNoise
-from tallytree.reproduction.variants import Variant
+from tallytree.releases.checks import verify_counts
+from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.sizes import count_sizes
-from tallytree.verification import verify_counts
 
 SEED = 7
 

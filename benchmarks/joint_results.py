@@ -14,7 +14,7 @@ from benchmarks.joint_goals import AGREEMENT
 from benchmarks.markdown import write_seconds, write_table
 from benchmarks.report import JointReport
 from benchmarks.variants import JOINT, PLAIN_JOINT
-from tallytree.postprocess.joint_relaxation import GAP, MOST_STEPS
+from tallytree.solvers.joint.joint_relaxation import GAP, MOST_STEPS
 
 EFFORTS = ("newton_steps", "fits", "inner_steps")
 

@@ -15,10 +15,10 @@ from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
 from benchmarks.solvers.outcome import Outcome, Posed
 from benchmarks.timing import LEAST_SIZES, Timing, find_growth, time_call
 from benchmarks.variants import DIRECT, PLAIN_JOINT
-from tallytree.city import generate_city
+from tallytree.datasets.invented import generate_city
 from tallytree.errors import MechanismError
-from tallytree.reproduction.children import Child, Failure
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.research.reproduction.runs import Child, Failure
 
 EPSILON = "1"
 ENOUGH_SECONDS = 0.5

@@ -21,8 +21,8 @@ from benchmarks.runtimes import Case, Survey, measure_series
 from benchmarks.settings import Settings
 from benchmarks.solvers.piqp_solver import describe_tolerances
 from benchmarks.variants import list_variants
-from tallytree.reproduction.machine import describe_machine
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.measuring import describe_machine
+from tallytree.research.reproduction.paper_figures import Variant
 
 PEERS = ("clarabel", "osqp", "highspy", "pyscipopt", "hierarchicalforecast", "opendp", "duckdb")
 

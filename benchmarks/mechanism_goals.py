@@ -2,7 +2,7 @@
 
 from benchmarks.goals import judge_fits
 from benchmarks.report import Report
-from tallytree.reproduction.goals import Goal
+from tallytree.research.reproduction.findings import Goal
 
 ROWS_RATIO = 5.0
 CHAIN_RATIO = 2.0

@@ -8,7 +8,7 @@ from benchmarks.markdown import write_megabytes, write_seconds, write_table
 from benchmarks.report import Report
 from benchmarks.runtimes import Case, Series, Survey
 from benchmarks.variants import list_variants
-from tallytree.reproduction.children import MOST_BYTES
+from tallytree.research.reproduction.runs import MOST_BYTES
 
 
 def write_nation(report: Report) -> str:

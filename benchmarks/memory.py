@@ -4,7 +4,7 @@ import ctypes
 from dataclasses import dataclass
 from pathlib import Path
 
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from benchmarks.noise_goals import judge_noise
 from benchmarks.noise_measuring import CENSUS_SCALE, CENSUS_SIZES, REGIONS, measure_noise
 from benchmarks.noise_results import write_draws, write_hierarchies
 from benchmarks.noise_timing import BLOCK, BLOCKS, DRAWS, measure_leaks, write_leaks
-from tallytree.reproduction.machine import describe_machine
+from tallytree.research.reproduction.measuring import describe_machine
 
 PAGE = Path(__file__).parent / "NOISE.md"
 TURNS = 5

@@ -7,7 +7,7 @@ from fractions import Fraction
 from benchmarks.attempts import tell
 from benchmarks.memory import peak_memory
 from benchmarks.timing import Timing, best, one_processor, time_call
-from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.noise import ExactNoise, OpenDPNoise
 
 SCALES = (Fraction(3), Fraction(30), Fraction(1000))

@@ -21,7 +21,7 @@ from scipy import stats
 from benchmarks.attempts import tell
 from benchmarks.markdown import write_table
 from benchmarks.timing import one_processor
-from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.noise import Fill, OpenDPNoise
 
 Ints = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from benchmarks.instances import make_instance
 from benchmarks.memory import peak_memory
 from benchmarks.programs import Form, write_program
 from benchmarks.solvers.piqp_solver import solve_program
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)

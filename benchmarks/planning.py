@@ -16,14 +16,13 @@ import tallytree as tt
 from benchmarks.goals import write_goals
 from benchmarks.markdown import write_table
 from tallytree.datasets import make_census, read_county_table
+from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError
-from tallytree.nation import invent_sizes
 from tallytree.planning.advice import Advice, advise
-from tallytree.planning.forecasts import Forecast, LevelError, forecast
-from tallytree.planning.goals import parse_goal
-from tallytree.reproduction.datasets import COUNTY_FILE
-from tallytree.reproduction.goals import Goal
-from tallytree.reproduction.machine import describe_machine
+from tallytree.planning.forecasts import Forecast, LevelError, forecast, parse_goal
+from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.measuring import describe_machine
+from tallytree.research.reproduction.study_data import COUNTY_FILE
 
 PAGE = Path(__file__).parent / "PLANNING.md"
 EPSILONS = ("0.1", "0.5", "1")

@@ -7,9 +7,9 @@ import numpy.typing as npt
 from scipy.sparse import csc_matrix
 
 from benchmarks.instances import Instance
-from tallytree.postprocess.conditions import write_steps, write_sums
-from tallytree.postprocess.objective import weigh_levels
 from tallytree.privacy.queries import CUMULATIVE
+from tallytree.solvers.general.conditions import write_steps, write_sums
+from tallytree.solvers.solution import weigh_levels
 
 Floats = npt.NDArray[np.float64]
 

@@ -21,9 +21,9 @@ from benchmarks.memory import peak_memory, reset_peak
 from benchmarks.relaxed_trees import relax_values
 from benchmarks.timing import time_call
 from tallytree.hierarchy import Hierarchy
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.processors import count_processors
-from tallytree.reproduction.children import Failure
+from tallytree.limits import count_processors
+from tallytree.research.reproduction.runs import Failure
+from tallytree.solvers.solution import weigh_levels
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

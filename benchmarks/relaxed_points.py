@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from benchmarks.instances import Instance, make_instance
 from benchmarks.variants import PLAIN_JOINT
-from tallytree.postprocess.joint_model import lay_out
-from tallytree.postprocess.joint_relaxation import JointProblem, relax_joint_model
-from tallytree.postprocess.layout import TreeLayout
-from tallytree.postprocess.newton_system import add_from_below
 from tallytree.sizes import count_sizes
+from tallytree.solvers.joint.joint_model import lay_out
+from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
+from tallytree.solvers.joint.newton_system import add_from_below
+from tallytree.solvers.layout import TreeLayout
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -9,9 +9,9 @@ import numpy.typing as npt
 from benchmarks.instances import Instance
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool
-from tallytree.postprocess.layout import Tree, TreeLayout
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.postprocess.tree_relaxation import Relaxed, relax
+from tallytree.solvers.layout import Tree, TreeLayout
+from tallytree.solvers.solution import weigh_levels
+from tallytree.solvers.tree.tree_relaxation import Relaxed, relax
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

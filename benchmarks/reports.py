@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 import tallytree as tt
 from benchmarks.markdown import write_seconds, write_table
 from benchmarks.timing import best, time_call
-from tallytree.intervals.making import REPLICATES
-from tallytree.nation import generate_nation
-from tallytree.report.writing import write_report
-from tallytree.reproduction.machine import describe_machine
+from tallytree.datasets.invented import generate_nation
+from tallytree.intervals.replicates import REPLICATES
+from tallytree.report.report_page import write_report
+from tallytree.research.reproduction.measuring import describe_machine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

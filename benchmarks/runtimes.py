@@ -10,8 +10,8 @@ from benchmarks.instances import measure_counts
 from benchmarks.memory import peak_memory, reset_peak
 from benchmarks.timing import Timing, best, time_call
 from tallytree.errors import MechanismError
-from tallytree.reproduction.children import Child, Failure
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.research.reproduction.runs import Child, Failure
 
 ENOUGH_SECONDS = 0.5
 """A call is made again, for a better time, while all of them together took less."""

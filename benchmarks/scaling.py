@@ -7,7 +7,7 @@ from benchmarks.comparison import time_instances
 from benchmarks.evidence import Evidence
 from benchmarks.instances import make_instance
 from benchmarks.timing import Timing, growth_exponent
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from benchmarks.comparison import time_instances
 from benchmarks.evidence import Evidence
 from benchmarks.instances import make_nation, measure_counts
 from benchmarks.timing import Timing
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)

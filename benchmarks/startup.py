@@ -15,8 +15,8 @@ from pathlib import Path
 from benchmarks.goals import write_goals
 from benchmarks.markdown import write_ratio, write_seconds, write_table
 from benchmarks.timing import Timing, best, time_call
-from tallytree.reproduction.goals import Goal
-from tallytree.reproduction.machine import describe_machine
+from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.measuring import describe_machine
 
 PAGE = Path(__file__).parent / "STARTUP.md"
 TURNS = 20

@@ -8,8 +8,8 @@ from benchmarks.comparison import Contest, compare
 from benchmarks.instances import make_instance
 from benchmarks.memory import peak_memory
 from tallytree.errors import MechanismError
-from tallytree.postprocess.cost_tables import MOST_ENTRIES
-from tallytree.reproduction.children import Failure
+from tallytree.research.reproduction.runs import Failure
+from tallytree.solvers.tree.cost_tables import MOST_ENTRIES
 
 
 @dataclass(frozen=True)

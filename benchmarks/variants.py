@@ -1,7 +1,7 @@
 """Which mechanisms are timed, and with which options."""
 
 import tallytree as tt
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 DIRECT = Variant("direct-dp")
 JOINT = Variant("cumulative-joint")

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from tallytree.ink import COLOURS, draw_frame, write_text
-from tallytree.nation import generate_nation
+from tallytree.datasets.invented import generate_nation
+from tallytree.drawing.pictures import COLOURS, draw_frame, write_text
 
 PICTURE = Path(__file__).parent.parent / "pictures" / "nation.svg"
 SEED = 2010

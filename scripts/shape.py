@@ -1,4 +1,4 @@
-"""How the project is built, in numbers: ``python -m scripts.shape [FOLDER ...]``, a column for each checkout."""
+"""How the project is built, in numbers, side by side: ``python -m scripts.shape [CHECKOUT ...]``."""
 
 from __future__ import annotations
 
@@ -111,9 +111,14 @@ def find_wide(modules: list[Path]) -> list[str]:
                 given = node.args
                 names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
                 is_command = path.parent.name == "cli" and any(
-                    "typer" in ast.unparse(each) for each in (given.args + given.kwonlyargs)[:1] if each.annotation
+                    "typer" in ast.unparse(each)
+                    for each in (given.args + given.kwonlyargs)[:1]
+                    if each.annotation
                 )
-                if len([name for name in names if name not in ("self", "cls")]) > MOST_PARAMETERS and not is_command:
+                if (
+                    len([name for name in names if name not in ("self", "cls")]) > MOST_PARAMETERS
+                    and not is_command
+                ):
                     found.append(f"{path.name}: {node.name}")
     return found
 
@@ -133,7 +138,9 @@ def measure(folders: list[Path]) -> list[dict[str, str]]:
         for turn in range(ROUNDS):
             for place, folder in [(None, folders[0]), *((folder, folder) for folder in folders)]:
                 out = f"{scratch}/{turn}-{len(times)}-{time.monotonic_ns()}"
-                code = ["-c", IMPORTS] if place is None else ["-m", "tallytree", "release", *words, "--out", out]
+                code = (
+                    ["-c", IMPORTS] if place is None else ["-m", "tallytree", "release", *words, "--out", out]
+                )
                 start = time.perf_counter()
                 run(folder, code)
                 times[place] = min(times.get(place, 1e9), time.perf_counter() - start)

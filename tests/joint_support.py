@@ -3,9 +3,9 @@
 import numpy as np
 
 import tallytree as tt
-from tallytree.postprocess.joint_model import find_totals, lay_out
-from tallytree.postprocess.joint_relaxation import JointProblem, Relaxed, relax_joint_model
-from tallytree.postprocess.layout import TreeLayout
+from tallytree.solvers.joint.joint_model import find_totals, lay_out
+from tallytree.solvers.joint.joint_relaxation import JointProblem, Relaxed, relax_joint_model
+from tallytree.solvers.layout import TreeLayout
 from tests.instances import random_hierarchy
 
 

@@ -26,7 +26,7 @@ from typing import Any
 import tallytree as tt
 from tallytree.cli.main import main
 from tallytree.errors import LedgerError
-from tallytree.ledger.postgres import connect_postgres
+from tallytree.ledger.postgres_store import connect_postgres
 
 EPSILON = "1/10"
 TABLE = "state,size,groups\nGA,1,5\nNY,2,6\n"

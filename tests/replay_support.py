@@ -36,14 +36,14 @@ import pyarrow as pa
 import pytest
 
 import tallytree as tt
-from tallytree import pipeline
+from tallytree.arrays import LevelArrays, Stored
 from tallytree.cli.main import main
-from tallytree.level_arrays import LevelArrays, Stored
-from tallytree.privacy import samplers
+from tallytree.privacy import door
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.privacy.noise import ExactNoise, Fill
-from tallytree.releases import REPORT
-from tallytree.report.writing import write_report
+from tallytree.publishing import pipeline
+from tallytree.releases.released import REPORT
+from tallytree.report.report_page import write_report
 from tests.replay_facts import Facts, describe_content, describe_folder, describe_text
 
 Ints = npt.NDArray[np.int64]
@@ -189,7 +189,7 @@ def _number_names() -> Callable[[int], str]:
 
 def _freeze_noise(patch: pytest.MonkeyPatch, scene: Scene) -> None:
     """Every sampler draws as always, and then says what depends on the call and on the place alone."""
-    for kind in samplers.NOISES.values():
+    for kind in door.NOISES.values():
         patch.setattr(kind, "prepare", _write_prepare(kind.prepare, scene))
 
 
@@ -300,6 +300,6 @@ def processors(number: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "sched_getaffinity", lambda process: set(range(number)))
         if number > 1:
-            for kind in samplers.NOISES.values():
+            for kind in door.NOISES.values():
                 patch.setattr(kind, "chunk", 7)
         yield

@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from tallytree.intervals.intervals import Intervals
 from tallytree.intervals.pools import CellBounds
-from tallytree.intervals.statistics import summarize
 from tallytree.intervals.summaries import SummaryBounds
-from tallytree.releases import MAKER
-from tallytree.report.packing import FACTS, MEAN_GRID, SHOWN
+from tallytree.releases.interval_bounds import Intervals
+from tallytree.releases.released import MAKER
+from tallytree.releases.statistics import summarize
+from tallytree.report.report_content import FACTS, MEAN_GRID, SHOWN
 
 Ints = npt.NDArray[np.int64]
 

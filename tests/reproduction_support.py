@@ -5,17 +5,14 @@ from dataclasses import replace
 from fractions import Fraction
 from types import TracebackType
 
-from tallytree.city import generate_city
-from tallytree.datasets.census import make_census
-from tallytree.datasets.county_tables import read_county_table
+from tallytree.datasets.census import make_census, read_county_table
+from tallytree.datasets.invented import generate_city
 from tallytree.datasets.kuo_taxis import read_taxi_table
-from tallytree.reproduction import published
-from tallytree.reproduction.children import Failure
-from tallytree.reproduction.datasets import CENSUS, KUO, TAXI, Dataset
-from tallytree.reproduction.published import find_figures
-from tallytree.reproduction.results import Missing, Result, Spread, Summary
-from tallytree.reproduction.settings import QUICK, Settings
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction import paper_figures
+from tallytree.research.reproduction.paper_figures import Variant, find_figures
+from tallytree.research.reproduction.run_results import Missing, Result, Spread, Summary
+from tallytree.research.reproduction.runs import QUICK, Failure, Settings
+from tallytree.research.reproduction.study_data import CENSUS, KUO, TAXI, Dataset
 from tests.test_datasets_census import invent_table
 from tests.test_datasets_kuo import invent_taxis
 
@@ -33,9 +30,9 @@ def make_datasets() -> list[Dataset]:
     city = generate_city(3)
     kuo = read_taxi_table(invent_taxis())
     return [
-        Dataset(CENSUS, "Census", census, 7, published.CENSUS, False, "Small."),
-        Dataset(TAXI, "Taxi", city, 2, published.TAXI, True, "**Invented**, small."),
-        Dataset(KUO, "Kuo's taxis", kuo, 3, published.NOTHING, False, "Small."),
+        Dataset(CENSUS, "Census", census, 7, paper_figures.CENSUS_TABLE, False, "Small."),
+        Dataset(TAXI, "Taxi", city, 2, paper_figures.TAXI_TABLE, True, "**Invented**, small."),
+        Dataset(KUO, "Kuo's taxis", kuo, 3, paper_figures.NOTHING, False, "Small."),
     ]
 
 
@@ -70,7 +67,7 @@ def make_result(
     deviation: float = 0.1,
     seconds: float = 1.0,
     small: float | None = None,
-    figures: published.Published = published.CENSUS,
+    figures: paper_figures.Published = paper_figures.CENSUS_TABLE,
 ) -> Result:
     """A tenth of the error at each of two levels and the rest at the third."""
     levels = [Spread(share * total, deviation, 30) for share in (0.1, 0.1, 0.8)]

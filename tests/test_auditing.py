@@ -21,33 +21,53 @@ import pytest
 from scipy import stats
 
 import tallytree as tt
-from tallytree import level_arrays, measurement
-from tallytree.auditing import all_audits, datasets
-from tallytree.auditing.attack import ERROR, Attack, Attacker, find_targets, prepare_attacks
-from tallytree.auditing.audits import audit
-from tallytree.auditing.binomial import bound_above, bound_below, bound_epsilon
-from tallytree.auditing.datasets import ATTACKED, ATTACKED_SMALL, CASES, Case, enumerate_counts
-from tallytree.auditing.events import choose_event, estimate
-from tallytree.auditing.exact import compare, enumerate_losses, find_worst_pair, plan_case
-from tallytree.auditing.runs import SeededDigits, measure_with
-from tallytree.auditing.targets import Targets
-from tallytree.auditing.verdicts import Verdict, judge
-from tallytree.auditing.wording import conclude
+from tallytree import arrays
 from tallytree.errors import InputError, MechanismError
+from tallytree.limits import count_processors, one_processor
 from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.direct_cp import DirectCP
 from tallytree.mechanisms.direct_dp import DirectDP
-from tallytree.privacy import random_stream
-from tallytree.privacy.digit_noise import DigitNoise, fill_draws
-from tallytree.privacy.digit_probabilities import expand_probabilities
+from tallytree.privacy import digits, door
+from tallytree.privacy.digits import DigitNoise, Take, expand_probabilities, fill_draws
+from tallytree.privacy.door import NOISES
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.noise import Advance, Fill, Noise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import QUERIES
-from tallytree.privacy.random_stream import Take
-from tallytree.privacy.samplers import NOISES
-from tallytree.processors import count_processors, one_processor
+from tallytree.research.auditing import audit_run, exact_losses
+from tallytree.research.auditing.attack import (
+    ERROR,
+    Attack,
+    Attacker,
+    SeededDigits,
+    find_targets,
+    measure_with,
+    prepare_attacks,
+)
+from tallytree.research.auditing.audit_page import conclude
+from tallytree.research.auditing.audit_run import audit
+from tallytree.research.auditing.events import (
+    Targets,
+    bound_above,
+    bound_below,
+    bound_epsilon,
+    choose_event,
+    estimate,
+)
+from tallytree.research.auditing.exact_losses import (
+    ATTACKED,
+    ATTACKED_SMALL,
+    CASES,
+    Case,
+    Verdict,
+    compare,
+    enumerate_counts,
+    enumerate_losses,
+    find_worst_pair,
+    judge,
+    plan_case,
+)
 from tests.commands import Run
 
 Ints = npt.NDArray[np.int64]
@@ -61,7 +81,7 @@ ONE_FOR_EACH_QUERY = ("direct-dp", "cumulative-joint", "cumulative-chain", "coun
 def repeatable_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keys of releases are the same in every run: by chance alone, an attack may miss a fault."""
     keys = Random(0)
-    monkeypatch.setattr(random_stream, "os", SimpleNamespace(urandom=keys.randbytes, getpid=os.getpid))
+    monkeypatch.setattr(digits, "os", SimpleNamespace(urandom=keys.randbytes, getpid=os.getpid))
 
 
 def say_nothing(done: int) -> None:
@@ -122,7 +142,7 @@ def test_losses_of_a_pair_as_worked_out_by_hand() -> None:
     Epsilon 1 is split 1:2 over two levels, and z = 3. The sizes query changes in two cells at each level. The
     cumulative one changes in c_0 and c_1 of the region; the chain at both places of both regions in between.
     """
-    case = Case(datasets.PAIR, (0, 3), Bounds(max_quantity=3), weights=(1, 2))
+    case = Case(exact_losses.PAIR, (0, 3), Bounds(max_quantity=3), weights=(1, 2))
     here = tt.GroupCounts(case.hierarchy, (0, 3), [[1, 0, 0, 0], [0, 1, 0, 0]], bounds=case.bounds)
     there = here.replace([[0, 0, 1, 0], [0, 1, 0, 0]])
     expected = {
@@ -180,7 +200,7 @@ def test_enumeration_catches_noise_that_is_too_small(method: tt.Mechanism, case:
 
 
 def test_an_answer_without_noise_that_differs_is_a_loss_without_bound() -> None:
-    case = Case(datasets.PAIR, (0, 1), Bounds())
+    case = Case(exact_losses.PAIR, (0, 1), Bounds())
     plan = plan_case(tt.mechanism("count-of-counts"), case, epsilon=TWO)
     here = tt.GroupCounts(case.hierarchy, (0, 1), [[1, 0], [0, 1]])
     assert compare(plan, here, here.replace([[0, 1], [0, 1]])).loss == TWO
@@ -193,7 +213,7 @@ def test_an_answer_without_noise_that_differs_is_a_loss_without_bound() -> None:
 
 
 def test_all_datasets_with_so_many_groups_are_tried() -> None:
-    case = Case(datasets.PAIR, (1, 3), Bounds(max_records=3))
+    case = Case(exact_losses.PAIR, (1, 3), Bounds(max_records=3))
     found = list(enumerate_counts(case))
     assert len({counts.leaf.tobytes() for counts in found}) == len(found) == math.comb(6 + 3 - 1, 3)
     assert {counts.total for counts in found} == {3}
@@ -203,7 +223,7 @@ def test_all_datasets_with_so_many_groups_are_tried() -> None:
 def test_queries_are_linear(query: str) -> None:
     """The fact that the enumeration rests on."""
     rng = np.random.default_rng(2)
-    for tree in (datasets.DEEP, datasets.RAGGED):
+    for tree in (exact_losses.DEEP, exact_losses.RAGGED):
         one, other = rng.integers(0, 9, (2, len(tree.leaves), 4))
         answers = [
             [QUERIES[query].answer(tt.GroupCounts(tree, (0, 3), leaf), level) for level in range(3)]
@@ -360,7 +380,7 @@ def test_repeatable_noise_is_refused_by_what_makes_releases() -> None:
     plan = plan_case(tt.mechanism("direct-dp"), ATTACKED, epsilon=TWO)
     counts = find_targets(ATTACKED, plan)[0].counts
     with pytest.raises(TypeError, match="A release needs exact noise"):
-        measurement.measure(plan, counts, noise=SeededDigits(5))
+        door.measure(plan, counts, noise=SeededDigits(5))
 
 
 def test_without_a_seed_the_measurements_are_those_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,12 +471,12 @@ def change_noise(change: Callable[[int, Ints], Ints]) -> Plant:
     """Plant a fault into the code that adds noise to the answers of a level."""
 
     def plant(monkeypatch: pytest.MonkeyPatch) -> None:
-        right = measurement._add_noise_to
+        right = door._add_noise_to
 
         def add(plan: Plan, level: int, answer: Ints, noise: Noise, report: Advance) -> Ints:
             return answer + change(level, right(plan, level, answer, noise, report) - answer)
 
-        monkeypatch.setattr(measurement, "_add_noise_to", add)
+        monkeypatch.setattr(door, "_add_noise_to", add)
 
     return plant
 
@@ -542,8 +562,8 @@ def take(sampler: type[DigitNoise]) -> Plant:
 
 def cut_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work on levels a few regions at a time, as on large ones."""
-    monkeypatch.setattr(level_arrays, "LARGE", 12)
-    monkeypatch.setattr(level_arrays, "CHUNK_CELLS", 8)
+    monkeypatch.setattr(arrays, "LARGE", 12)
+    monkeypatch.setattr(arrays, "CHUNK_CELLS", 8)
 
 
 def share_draws_among_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -714,19 +734,19 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         raise MechanismError("This mechanism needs OR-tools.")
 
     monkeypatch.setattr(DirectCP, "require", refuse)
-    monkeypatch.setattr(all_audits, "list_mechanisms", lambda: ["topdown", "direct-cp"])
+    monkeypatch.setattr(audit_run, "list_mechanisms", lambda: ["topdown", "direct-cp"])
 
 
 def test_one_that_cannot_run_is_said_to_be_skipped(few: None) -> None:
-    found = all_audits.audit_all(runs=1500)
+    found = audit_run.audit_all(runs=1500)
     assert found.is_passed
     assert [each.mechanism for each in found.audits] == ["topdown"]
     assert found.skipped == {"direct-cp": "This mechanism needs OR-tools."}
 
 
 def test_a_control_that_is_not_caught_fails_the_audit(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_audits, "list_controls", lambda: [tt.mechanism("cumulative-chain")])
-    found = all_audits.audit_all(runs=50)
+    monkeypatch.setattr(audit_run, "list_controls", lambda: [tt.mechanism("cumulative-chain")])
+    found = audit_run.audit_all(runs=50)
     assert [each.verdict for each in (*found.audits, *found.controls)] == [Verdict.HOLDS] * 2
     assert not found.is_passed
 

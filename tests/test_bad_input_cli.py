@@ -18,9 +18,9 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree import releases
 from tallytree.privacy.noise import ExactNoise
-from tallytree.release_files import write_file
+from tallytree.releases import released as releases
+from tallytree.releases.release_files import write_file
 from tests.bad_input_support import (
     BAD_FILES,
     HEADER,

@@ -715,7 +715,7 @@ def test_what_is_spilled_is_for_nobody_else(
     many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[tuple[int, list[str]]] = []
-    monkeypatch.setattr("tallytree.engines.duckdb.POLL", 0.001)
+    monkeypatch.setattr("tallytree.counts.engines.duckdb.POLL", 0.001)
 
     def look(what: str, steps: int) -> Callable[[int], None]:
         def advance(done: int) -> None:

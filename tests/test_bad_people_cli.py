@@ -23,14 +23,14 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree.count_files import KEY
-from tallytree.count_tables import REGIONS_FROM_DATA
-from tallytree.engines.duckdb import DuckDBSession
+from tallytree.counts.count_files import KEY
+from tallytree.counts.count_tables import REGIONS_FROM_DATA
+from tallytree.counts.engines.duckdb import DuckDBSession
+from tallytree.counts.people import GROUPS_FROM_DATA, ROWS_ARE_PEOPLE
+from tallytree.counts.record_counter import Counter
 from tallytree.errors import CountsError
-from tallytree.microdata import GROUPS_FROM_DATA, ROWS_ARE_PEOPLE
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
 from tallytree.privacy.noise import ExactNoise
-from tallytree.records.counter import Counter
 from tests.bad_input_support import COUNT, HOSTILE_NAMES, SECRET, check_secrets, list_all
 from tests.commands import Run
 from tests.servers import fill, need
@@ -338,7 +338,7 @@ def test_a_wrong_plan_is_refused_before_anything_is_counted(
 ) -> None:
     monkeypatch.setattr(Counter, "open", lambda *args: pytest.fail("it was read"))
     monkeypatch.setitem(sys.modules, "pyscipopt", None)
-    monkeypatch.delitem(sys.modules, "tallytree.postprocess.qip_scip", raising=False)
+    monkeypatch.delitem(sys.modules, "tallytree.solvers.general.qip_scip", raising=False)
     check_refused(run(*words_of("release", **changes)), place, pattern)
 
 
@@ -417,7 +417,7 @@ def test_an_interruption_while_counting_leaves_nothing_behind(
         interrupt(session, job)
         ended.append(type(job.exception()))
 
-    monkeypatch.setattr("tallytree.engines.duckdb.POLL", 0)  # the first look is at once
+    monkeypatch.setattr("tallytree.counts.engines.duckdb.POLL", 0)  # the first look is at once
     monkeypatch.setattr(DuckDBSession, "_find_progress", lambda session: signal.raise_signal(number))
     monkeypatch.setattr(DuckDBSession, "_interrupt", watch)
     words = words_of(command, source=str(many), hierarchy="regions.csv", spill_folder="spill")

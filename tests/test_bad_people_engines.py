@@ -14,7 +14,7 @@ import pytest
 from psycopg import sql
 
 import tallytree
-from tallytree.engines.spark import SETTINGS
+from tallytree.counts.engines.spark import SETTINGS
 from tallytree.errors import CountsError, EngineError, InputError
 from tests.bad_input_support import COUNT, SECRET, Bench, cut
 from tests.servers import fill, find_port

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallytree.bars import MOST_BARS, Ints, make_bars
-from tallytree.histograms import HEIGHT, WIDTH, draw_histogram
+from tallytree.drawing.histograms import HEIGHT, MOST_BARS, WIDTH, Ints, draw_histogram, make_bars
 from tests.report_support import HOSTILE
 
 COUNTS = st.lists(st.one_of(st.just(0), st.integers(0, 10**9)), min_size=1, max_size=3000)

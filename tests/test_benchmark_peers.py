@@ -41,11 +41,11 @@ from benchmarks.tables_peer import TablesRun, run_tables
 from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT
 
 import tallytree as tt
-from tallytree.city import generate_city
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.reproduction.children import run_in_child
-from tallytree.reproduction.goals import Goal
-from tallytree.reproduction.variants import Variant
+from tallytree.datasets.invented import generate_city
+from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.research.reproduction.runs import run_in_child
+from tallytree.solvers.solution import weigh_levels
 
 MODELS = list_models()
 AGREEMENT = 1e-6

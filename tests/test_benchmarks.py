@@ -29,15 +29,15 @@ from benchmarks.timing import Timing
 from benchmarks.variants import JOINT, PLAIN_JOINT, list_variants
 
 import tallytree as tt
-from tallytree.city import MOST_PICKUPS, TAXIS, generate_city
-from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
-from tallytree.postprocess.joint_relaxation import relax_joint_model
-from tallytree.postprocess.qp_model import solve_relaxed
-from tallytree.postprocess.solution import Solution
-from tallytree.reproduction.children import Child, Failure, run_in_child
-from tallytree.reproduction.curves import Curve, draw
-from tallytree.reproduction.goals import Goal
-from tallytree.reproduction.variants import Variant
+from tallytree.datasets.invented import MOST_PICKUPS, TAXIS, generate_city
+from tallytree.drawing.charts import Curve, draw
+from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.research.reproduction.runs import Child, Failure, run_in_child
+from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
+from tallytree.solvers.general.qp_model import solve_relaxed
+from tallytree.solvers.joint.joint_relaxation import relax_joint_model
+from tallytree.solvers.solution import Solution
 
 
 def yield_then_hang() -> Iterator[int]:

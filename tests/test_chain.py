@@ -12,14 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree.arrays import LevelArrays
 from tallytree.errors import MechanismError
-from tallytree.level_arrays import LevelArrays
 from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_GROUPS, MAX_MEASURED
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
-from tallytree.postprocess.chain import solve_chain_model
-from tallytree.postprocess.chain_tables import build_tables, list_chain, trace_back
-from tallytree.postprocess.objective import weigh_levels
 from tallytree.privacy.neighbours import enumerate_additions
+from tallytree.solvers.chain import build_tables, list_chain, solve_chain_model, trace_back
+from tallytree.solvers.solution import weigh_levels
 from tests import naive
 from tests.instances import random_hierarchy
 
@@ -278,7 +277,7 @@ def test_tables_have_as_many_entries_as_the_machine_has_room_for(monkeypatch: py
     noisy = [np.array([[2, 6]]), np.array([[1, 4], [2, 6]])]
     entries = 2 * (2 * 3 + 1) + 4 * (2 * 6 + 1)  # the root's two sizes, and the leaves'
     for most, refused in ((entries, False), (entries - 1, True)):
-        monkeypatch.setattr("tallytree.postprocess.chain_tables.MOST_ENTRIES", most)
+        monkeypatch.setattr("tallytree.solvers.chain.MOST_ENTRIES", most)
         with pytest.raises(MechanismError, match=f"more than {most:,} entries") if refused else nullcontext():
             solve_chain_model(h, noisy, total=6, scales=[Fraction(1, 2), Fraction(1)], solver="tables")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tallytree.cli import main as cli
-from tallytree.manifest import seal
-from tallytree.nation import generate_nation
-from tallytree.postprocess import joint_relaxation
+from tallytree.datasets.invented import generate_nation
+from tallytree.releases.manifest import seal
+from tallytree.solvers.joint import joint_relaxation
 
 TABLE = "state,county,size,groups\nGA,a,1,20\nGA,b,2,30\nNY,c,1,40\nNY,c,3,5\nDC,,2,9\n"
 
@@ -173,7 +173,7 @@ def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
 def test_the_demo_tells_what_a_person_wants_to_know(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tallytree.nation.generate_nation", lambda: generate_nation(sizes=(1, 12)))
+    monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))
     code, out, err = run("demo", "--out", "demo")
     assert (code, err) == (0, "")
     for phrase in ("epsilon = 1", "Budget and noise", "Checks", "How far off", "Written to demo"):
@@ -259,7 +259,7 @@ def test_long_work_is_announced(
     release = ["release", "counts.csv", "--region", "state", "--sizes", "1:4", "--epsilon", "1"]
     code, _, said = run(*release, "--replicates", "0", "--out", "quick", *more)
     assert (code, said) == (0, "")
-    monkeypatch.setattr("tallytree.cli.release.LONG_WORK", 11)
+    monkeypatch.setattr("tallytree.cli.release_command.LONG_WORK", 11)
     code, _, said = run(*release, "--replicates", "0", "--out", "long", *more)
     assert code == 0
     assert said.startswith("3 regions x 4 sizes make 12 cells: expect minutes of work")

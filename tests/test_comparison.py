@@ -18,10 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree import level_arrays
+from tallytree import arrays
+from tallytree.comparison.differences import Comparison
 from tallytree.comparison.expectation import find_cumulants, find_reach, judge
-from tallytree.comparison.results import Comparison
-from tallytree.count_files import write_counts
+from tallytree.counts.count_files import write_counts
 from tallytree.errors import CountsError, FolderError, HierarchyError, InputError, ViewError
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tests.bad_input_support import HOSTILE_NAMES, check_message
@@ -126,9 +126,9 @@ def test_large_levels_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch, tmp
     whole, turned = tt.compare(a, b, top=3), tt.compare(b, a, top=3)
     for name, each in (("a", a), ("b", b)):
         each.save(tmp_path / name)
-    monkeypatch.setattr(level_arrays, "CHUNK_CELLS", 4)
+    monkeypatch.setattr(arrays, "CHUNK_CELLS", 4)
     assert tt.compare(a, b, top=3) == whole
-    monkeypatch.setattr(level_arrays, "LARGE", 4)  # then only what is not zero is kept
+    monkeypatch.setattr(arrays, "LARGE", 4)  # then only what is not zero is kept
     assert tt.compare(tmp_path / "a", tmp_path / "b", top=3) == whole
     assert tt.compare(tmp_path / "b", tmp_path / "a", top=3) == turned
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.contrasts import bound_chance, find_characteristic, measure_scatter
-from tallytree.evidence import FALSE_ALARMS, check_noise
-from tallytree.measurement import measure_with_seed
+from tallytree.privacy.budget import UnitName
+from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import LevelPlan, Plan
-from tallytree.privacy.units import UnitName
+from tallytree.releases.contrasts import bound_chance, find_characteristic, measure_scatter
+from tallytree.releases.evidence import FALSE_ALARMS, check_noise
 
 # Regions of one to seven subregions, one of none; 40 x 50 contrasts of states with counties, 50 of the root.
 PATHS = [("US", f"s{i}", f"c{j}") for i in range(40) for j in range(1 + i % 7)] + [("US", "leaf")]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import MechanismError
-from tallytree.postprocess.cost_tables import CostTable, merge_tables, own_costs
-from tallytree.postprocess.cp_tables import merge_by_constraints
+from tallytree.solvers.tree.cost_tables import CostTable, merge_tables, own_costs
+from tallytree.solvers.tree.cp_tables import merge_by_constraints
 
 
 def convex_tables() -> st.SearchStrategy[CostTable]:
@@ -71,7 +71,7 @@ def test_tables_have_as_many_entries_as_the_machine_has_room_for(monkeypatch: py
     noisy = tt.Measurements(plan, [np.array([[3, 3]]), np.ones((3, 2), dtype=np.int64)])
     entries = 2 * (1 * (2 * 3 + 1) + 3 * (2 * 6 + 1))
     for most, refused in ((entries, False), (entries - 1, True)):
-        monkeypatch.setattr("tallytree.postprocess.cost_tables.MOST_ENTRIES", most)
+        monkeypatch.setattr("tallytree.solvers.tree.cost_tables.MOST_ENTRIES", most)
         said = f"need {entries} entries, more than {most}"
         with pytest.raises(MechanismError, match=said) if refused else nullcontext():
             assert tables.postprocess(noisy, total=6).objective == 0
@@ -92,7 +92,7 @@ def test_tables_have_as_many_entries_as_the_machine_has_room_for(monkeypatch: py
 def test_a_cell_costs_no_more_than_tables_can_add_up(
     noisy: int, weight: int, delta: int, refused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tallytree.postprocess.cost_tables.MOST_COST", 9)
+    monkeypatch.setattr("tallytree.solvers.tree.cost_tables.MOST_COST", 9)
     if refused:
         with pytest.raises(MechanismError, match="would overflow"):
             own_costs(noisy, weight, delta)

@@ -12,8 +12,8 @@ from scipy.optimize import linear_sum_assignment
 
 import tallytree as tt
 from tallytree.errors import MechanismError
-from tallytree.postprocess.isotonic import fit_medians_rows
-from tallytree.postprocess.matching import make_runs, merge_children
+from tallytree.solvers.isotonic import fit_medians_rows
+from tallytree.solvers.matching import make_runs, merge_children
 from tests.instances import random_hierarchy
 
 Ints = npt.NDArray[np.int64]

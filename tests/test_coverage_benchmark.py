@@ -9,7 +9,7 @@ from benchmarks.coverage import Study, Tally, simulate, simulate_or_load
 
 import tallytree as tt
 from tallytree.datasets import make_census
-from tallytree.intervals.making import make_intervals
+from tallytree.intervals.replicates import make_intervals
 from tests.reproduction_support import TABLE
 from tests.test_datasets_census import invent_table
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree
-from tallytree.engines.headers import LONGEST_ROW
+from tallytree.counts.arrow import BLOCK, MOST_COLUMNS
+from tallytree.counts.engines.csv_headers import LONGEST_ROW
 from tallytree.errors import CountsError
-from tallytree.tables import BLOCK, MOST_COLUMNS
 from tests.bad_input_support import check_message
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ import polars as pl
 import pytest
 
 from tallytree.datasets import make_census, read_county_table, read_household_sizes
-from tallytree.datasets.census import OUTLIERS
-from tallytree.datasets.county_tables import SMALL
+from tallytree.datasets.census import OUTLIERS, SMALL
+from tallytree.datasets.invented import MEAN_OF_LARGE
 from tallytree.errors import CountsError, HierarchyError
-from tallytree.nation import MEAN_OF_LARGE
 
 # A table with the people in large households
 

@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from tallytree.counts import GroupCounts
+from tallytree.counts.group_counts import GroupCounts
 from tallytree.datasets import count_taxis, count_trips
-from tallytree.datasets.zone_map import read_zone_map
-from tallytree.datasets.zones import read_zones
+from tallytree.datasets.zones import read_zone_map, read_zones
 from tallytree.errors import CountsError
 
 # The zones
@@ -455,7 +454,7 @@ def test_taxis_are_counted_as_a_loop_would(header: str, zone_map: Path, tmp_path
 def test_a_taxi_is_the_same_in_all_batches_and_files(
     zone_map: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tallytree.datasets.trips_2013.BATCH", 2000)
+    monkeypatch.setattr("tallytree.datasets.taxi.BATCH", 2000)
     first, second = invent_rides(200, seed=2), invent_rides(200, seed=3)
     write_2013(tmp_path / "trip_data_1.csv", first)
     write_2013(tmp_path / "trip_data_2.csv.gz", second, HEADER_2013.replace(", ", ","))
@@ -562,7 +561,7 @@ def test_progress_is_told(zone_map: Path, lookup: Path, tmp_path: Path) -> None:
 def test_shapes_need_a_package_that_is_named(
     zone_map: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("tallytree.datasets.zone_map", "tallytree.datasets.trips_2013"):
+    for module in ("tallytree.datasets.zones", "tallytree.datasets.taxi"):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "shapely", None)
     with pytest.raises(CountsError, match=r"pip install 'tallytree\[geo\]'"):

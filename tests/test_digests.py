@@ -24,19 +24,16 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree import pipeline
 from tallytree.cli.manuals import MANUALS
-from tallytree.privacy import random_stream
-from tallytree.processors import one_processor
-from tallytree.reproduction import measuring, runs
-from tallytree.reproduction.children import Failure
-from tallytree.reproduction.html import write_html
-from tallytree.reproduction.markdown import write_markdown
-from tallytree.reproduction.page import write_page
-from tallytree.reproduction.report import make_report
-from tallytree.reproduction.runs import Job, Source, run_jobs
-from tallytree.reproduction.runs import Run as JobRun
-from tallytree.reproduction.study import measure_study
+from tallytree.limits import one_processor
+from tallytree.privacy import digits
+from tallytree.publishing import pipeline
+from tallytree.research.reproduction import measuring, runs
+from tallytree.research.reproduction.rendering import write_html, write_markdown
+from tallytree.research.reproduction.reproduction_page import write_page
+from tallytree.research.reproduction.runs import Failure, Job, Source, run_jobs
+from tallytree.research.reproduction.runs import Run as JobRun
+from tallytree.research.reproduction.study import make_report, measure_study
 from tests.commands import Run
 from tests.reproduction_support import SETTINGS, HereAndNow, make_datasets
 
@@ -74,9 +71,7 @@ def test_simulations(name: str) -> None:
 @pytest.fixture
 def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No chance, no clock, no threads."""
-    monkeypatch.setattr(
-        random_stream, "os", SimpleNamespace(urandom=Random(0).randbytes, getpid=os.getpid)
-    )
+    monkeypatch.setattr(digits, "os", SimpleNamespace(urandom=Random(0).randbytes, getpid=os.getpid))
     monkeypatch.setattr(
         pipeline, "datetime", SimpleNamespace(now=lambda zone: datetime(2026, 1, 1, tzinfo=UTC))
     )

@@ -16,11 +16,22 @@ from scipy import stats
 
 from tallytree.errors import PrivacyError
 from tallytree.limits import MAX_SCALE
-from tallytree.privacy.digit_kernel import decide_digits, fill_decided
-from tallytree.privacy.digit_noise import DEPTH, MOST, DigitNoise, decide, draw_noise, fill_draws
-from tallytree.privacy.digit_probabilities import SPAN, DigitProbabilities, Expansion, expand_probabilities
+from tallytree.privacy.digits import (
+    DEPTH,
+    MOST,
+    SPAN,
+    DigitNoise,
+    DigitProbabilities,
+    Expansion,
+    RandomStream,
+    decide,
+    decide_digits,
+    draw_noise,
+    expand_probabilities,
+    fill_decided,
+    fill_draws,
+)
 from tallytree.privacy.noise import OpenDPNoise
-from tallytree.privacy.random_stream import RandomStream
 from tests import naive_noise
 from tests.noise_statistics import (
     REJECT,

@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.limits import MAX_SCALE
-from tallytree.privacy.digit_probabilities import (
-    SPAN,
-    Expansion,
-    enclose_digit,
-    enclose_exp,
-    expand_probabilities,
-)
+from tallytree.privacy.digits import SPAN, Expansion, enclose_digit, enclose_exp, expand_probabilities
 from tests import naive_noise
 
 SCALES = [

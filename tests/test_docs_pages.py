@@ -14,10 +14,10 @@ import pytest
 from scripts.docs.mechanism_facts import SENSITIVITIES, list_pages, renew_facts
 
 import tallytree as tt
-from tallytree import pipeline
 from tallytree.mechanisms import registry
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.queries import QUERIES
+from tallytree.publishing import pipeline
 from tests import test_conformance as conformance
 from tests.documents import (
     DOCS,

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.evaluation import Simulation
-from tallytree.postprocess.solution import Certificate, Solution
+from tallytree.research.evaluation import Simulation
+from tallytree.solvers.solution import Certificate, Solution
 from tests.instances import random_instance
 
 

@@ -16,15 +16,15 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import FolderError
-from tallytree.evidence import check_manifest, check_receipt, check_solution
-from tallytree.folders import hash_file
-from tallytree.manifest import seal
+from tallytree.files import hash_file
 from tallytree.mechanisms.registry import MECHANISMS
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
 from tallytree.privacy.plan import Plan
-from tallytree.release_tables import tabulate_parts
-from tallytree.releases import MANIFEST, MEASUREMENTS, RELEASE
-from tallytree.report.page import write_page
+from tallytree.releases.evidence import check_manifest, check_receipt, check_solution
+from tallytree.releases.manifest import seal
+from tallytree.releases.release_columns import tabulate_parts
+from tallytree.releases.released import MANIFEST, MEASUREMENTS, RELEASE
+from tallytree.report.report_page import write_page
 
 H = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY"), ("US", "WA")])
 COUNTS = tt.GroupCounts(H, (1, 4), [[50, 20, 9, 3], [70, 10, 0, 1], [5, 5, 5, 5]])

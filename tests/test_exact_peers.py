@@ -14,10 +14,10 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import MechanismError
-from tallytree.postprocess.objective import add_weighted_squares
-from tallytree.postprocess.qip_program import Program, Row, explain_unfinished
 from tallytree.privacy.noise import ExactNoise
-from tallytree.verification import verify_counts
+from tallytree.releases.checks import verify_counts
+from tallytree.solvers.general.qip_program import Program, Row, explain_unfinished
+from tallytree.solvers.solution import add_weighted_squares
 from tests import naive
 from tests.instances import Instance, random_instance
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tallytree.errors import FolderError
-from tallytree.folders import replace_file, write_lasting, write_whole
+from tallytree.files import replace_file, write_lasting, write_whole
 
 
 def test_a_file_is_replaced_by_a_whole_one(tmp_path: Path) -> None:

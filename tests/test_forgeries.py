@@ -14,13 +14,13 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree import release_files
 from tallytree.errors import FolderError
-from tallytree.folders import hash_file
-from tallytree.intervals.files import INTERVALS, SUMMARIES
-from tallytree.manifest import MOST_BYTES, seal
+from tallytree.files import hash_file
 from tallytree.privacy.measurements import PrivateMeasurements
-from tallytree.releases import MAKER, MANIFEST, MEASUREMENTS, RELEASE, REPORT, Release
+from tallytree.releases import release_files
+from tallytree.releases.interval_bounds import INTERVALS, SUMMARIES
+from tallytree.releases.manifest import MOST_BYTES, seal
+from tallytree.releases.released import MAKER, MANIFEST, MEASUREMENTS, RELEASE, REPORT, Release
 
 PATHS = [("US", f"s{i}", f"c{j}") for i in range(10) for j in range(1 + i % 3)]
 H = tt.Hierarchy.from_paths(["nation", "state", "county"], PATHS)
@@ -107,7 +107,7 @@ def test_two_rows_of_one_cell_are_refused(folder: Path, name: str, ordered: bool
 def test_two_rows_of_one_cell_are_refused_where_only_some_are_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tallytree.level_arrays.LARGE", 10)
+    monkeypatch.setattr("tallytree.arrays.LARGE", 10)
     rewrite(folder, RELEASE, lambda table: pa.concat_tables([table, table.slice(3, 1)]))
     with pytest.raises(FolderError, match="two rows for the same region and size"):
         tt.load(folder)
@@ -343,7 +343,7 @@ def test_long_names_that_take_no_room_in_the_file_are_refused(
 
 def test_a_manifest_that_is_too_large_is_not_parsed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / MANIFEST).write_bytes(b"[" * (MOST_BYTES + 1))
-    monkeypatch.setattr("tallytree.manifest.json.loads", lambda text: pytest.fail("it was parsed"))
+    monkeypatch.setattr("tallytree.releases.manifest.json.loads", lambda text: pytest.fail("it was parsed"))
     with pytest.raises(FolderError, match=r"larger than 4,194,304 bytes"):
         tt.load(folder)
 

@@ -17,16 +17,14 @@ from scipy import stats
 
 import tallytree as tt
 from tallytree.errors import LedgerError, PrivacyError
-from tallytree.measurement import measure, measure_with_seed
 from tallytree.mechanisms.registry import MECHANISMS
-from tallytree.privacy.budget import show_exact
-from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.privacy.losses import Loss, add_losses
+from tallytree.privacy.budget import RHO, Loss, add_losses, show_exact
+from tallytree.privacy.digits import DigitNoise
+from tallytree.privacy.door import measure, measure_with_seed
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.noise import GaussianNoise, Noise, SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import QUERIES
-from tallytree.privacy.units import RHO
 from tallytree.privacy.zcdp import LEAST_EPSILON, convert_rho, find_rho
 from tests.ledger_support import read_rows
 from tests.noise_statistics import REJECT

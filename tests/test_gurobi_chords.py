@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.errors import MechanismError
-from tallytree.postprocess.qip_program import Program
+from tallytree.solvers.general.qip_program import Program
 
 pytest.importorskip("gurobipy")
-gurobi = import_module("tallytree.postprocess.qip_gurobi")
+gurobi = import_module("tallytree.solvers.general.qip_gurobi")
 
 
 @given(

@@ -20,8 +20,8 @@ from typer.core import TyperGroup
 import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.cli.manuals import MANUALS
-from tallytree.nation import generate_nation
-from tallytree.reproduction import measuring, reproductions
+from tallytree.datasets.invented import generate_nation
+from tallytree.research.reproduction import measuring, reproductions
 from tests.reproduction_support import DIRECT, JOINT, SETTINGS, HereAndNow, make_datasets
 
 Run = Callable[..., tuple[int, str, str]]
@@ -130,7 +130,7 @@ def folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tt.release(counts, epsilon="1").save(f"release-{year}")
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
-    monkeypatch.setattr("tallytree.nation.generate_nation", lambda: generate_nation(sizes=(1, 12)))
+    monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))
     monkeypatch.setattr(reproductions, "choose_settings", lambda **_: SETTINGS)
     monkeypatch.setattr(reproductions, "load_datasets", lambda data: make_datasets())
     monkeypatch.setattr(measuring, "list_contenders", lambda: [DIRECT, JOINT])

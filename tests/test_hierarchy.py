@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import HierarchyError
-from tallytree.postprocess.layout import TreeLayout
+from tallytree.solvers.layout import TreeLayout
 from tests.instances import random_hierarchy
 
 RAGGED = [("US", "NY", "Kings"), ("US", "DC"), ("US", "GA", "Fulton"), ("US", "NY", "Erie")]

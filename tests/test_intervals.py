@@ -20,17 +20,24 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree.errors import FolderError, InputError, IntervalsError, MechanismError
 from tallytree.intervals import pools
-from tallytree.intervals.contexts import EDGES, LEAST_REACH, REACH, find_contexts
-from tallytree.intervals.files import BOUNDS, INTERVALS, SUMMARIES
-from tallytree.intervals.intervals import check_intervals
-from tallytree.intervals.making import make_intervals
-from tallytree.intervals.pools import CellPool, find_quantile, find_value_edges, merge
-from tallytree.intervals.statistics import QUANTILES, STATISTICS, summarize
+from tallytree.intervals.pools import (
+    EDGES,
+    LEAST_REACH,
+    REACH,
+    CellPool,
+    find_contexts,
+    find_quantile,
+    find_value_edges,
+    merge,
+)
+from tallytree.intervals.replicates import make_intervals
 from tallytree.intervals.summaries import SummaryPool, find_widths
-from tallytree.intervals.unbiased import Estimates, estimate_counts, estimate_size_sums
 from tallytree.mechanisms.registry import find_mechanism
-from tallytree.privacy.deviations import find_count_deviation, find_variance
+from tallytree.privacy.accuracy import find_count_deviation, find_variance
 from tallytree.privacy.plan import LevelPlan, Plan
+from tallytree.releases.interval_bounds import BOUNDS, INTERVALS, SUMMARIES, check_intervals
+from tallytree.releases.statistics import QUANTILES, STATISTICS, summarize
+from tallytree.solvers.unbiased import Estimates, estimate_counts, estimate_size_sums
 from tests.instances import random_hierarchy
 
 Ints = npt.NDArray[np.int64]
@@ -681,7 +688,7 @@ def test_whatever_happens_to_intervals_a_release_is_not_lost(
     def fail(*args: object, **options: object) -> None:
         raise problem
 
-    monkeypatch.setattr("tallytree.intervals.making.make_intervals", fail)
+    monkeypatch.setattr("tallytree.intervals.replicates.make_intervals", fail)
     words = ["release", str(tmp_path / "counts.parquet"), "--region", "state", "--region", "county"]
     words += ["--sizes", "1:25", "--epsilon", "1", "--out", str(tmp_path / "r")]
     found, _, err = run(*words)

@@ -12,8 +12,15 @@ from scipy.optimize import isotonic_regression
 
 import tallytree as tt
 from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
-from tallytree.postprocess.blocks import Blocks, is_less, join, pool, round_blocks
-from tallytree.postprocess.isotonic import fit_isotonic, fit_isotonic_rows
+from tallytree.solvers.isotonic import (
+    Blocks,
+    fit_isotonic,
+    fit_isotonic_rows,
+    is_less,
+    join,
+    pool,
+    round_blocks,
+)
 from tests import naive
 from tests.instances import random_hierarchy
 

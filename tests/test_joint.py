@@ -10,14 +10,13 @@ from scipy.sparse import csc_matrix, vstack
 
 import tallytree as tt
 from tallytree.errors import MechanismError
-from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
-from tallytree.postprocess.cumulative_rounding import hand_down, raise_towards
-from tallytree.postprocess.leaf_fits import fit_part, write_fits
-from tallytree.postprocess.leaf_parts import Part, find_steps
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.postprocess.qp_model import solve_relaxed
-from tallytree.postprocess.smoothing import LONG, smooth_rows
-from tallytree.verification import verify_counts
+from tallytree.releases.checks import verify_counts
+from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
+from tallytree.solvers.general.qp_model import solve_relaxed
+from tallytree.solvers.joint.cumulative_rounding import hand_down, raise_towards
+from tallytree.solvers.joint.joint_model import LONG, smooth_rows
+from tallytree.solvers.joint.leaf_fits import Part, find_steps, fit_part, write_fits
+from tallytree.solvers.solution import weigh_levels
 from tests.instances import random_hierarchy
 from tests.joint_support import random_run, relax
 

@@ -7,15 +7,15 @@ import numpy.typing as npt
 import pytest
 
 import tallytree as tt
-from tallytree.postprocess.cumulative_rounding import round_joint_model
-from tallytree.postprocess.joint_relaxation import JointProblem, Relaxed
-from tallytree.postprocess.layout import TreeLayout
+from tallytree.solvers.joint.cumulative_rounding import round_joint_model
+from tallytree.solvers.joint.joint_relaxation import JointProblem, Relaxed
+from tallytree.solvers.layout import TreeLayout
 from tests.instances import random_hierarchy
 from tests.joint_support import random_run, relax
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-SEARCH = "tallytree.postprocess.joint_relaxation"
+SEARCH = "tallytree.solvers.joint.joint_relaxation"
 
 
 def steep_run(seed: int) -> tuple[tt.GroupCounts, tt.Measurements]:

@@ -14,7 +14,7 @@ from numba.core import compiler
 
 from tallytree import kernels
 from tallytree.kernels import PACKAGE, SOURCES, kernel
-from tallytree.signals import expect_holds, hold_signals
+from tallytree.progress import expect_holds, hold_signals
 
 DOUBLE = """
 def double(x):

@@ -20,16 +20,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree import level_arrays, measurement, release_files
-from tallytree.level_arrays import LevelArrays, get_rows
-from tallytree.measurement import measure
-from tallytree.privacy.digit_noise import DigitNoise
+from tallytree import arrays
+from tallytree.arrays import LevelArrays, SparseRows, get_rows
+from tallytree.privacy import door
+from tallytree.privacy.digits import DigitNoise
+from tallytree.privacy.door import find_noise, measure
 from tallytree.privacy.noise import Advance, ExactNoise, Fill, Noise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CHAIN, QUERIES, Counted
-from tallytree.privacy.samplers import find_noise
-from tallytree.releases import MAKER, Release
-from tallytree.sparse_rows import SparseRows
+from tallytree.releases import release_files
+from tallytree.releases.released import MAKER, Release
 from tests.instances import random_hierarchy
 from tests.known_noise import KnownNoise
 
@@ -38,8 +38,8 @@ Ints = npt.NDArray[np.int64]
 
 @pytest.fixture
 def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(level_arrays, "LARGE", 12)
-    monkeypatch.setattr(level_arrays, "CHUNK_CELLS", 8)
+    monkeypatch.setattr(arrays, "LARGE", 12)
+    monkeypatch.setattr(arrays, "CHUNK_CELLS", 8)
     monkeypatch.setattr(release_files, "BATCH_ROWS", 7)
 
 
@@ -139,13 +139,13 @@ class NumberedNoise(ExactNoise):
 
 def share_noise_among_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault: all parts of a level get the noise of the first of them."""
-    add, first = measurement._add_noise_to, dict[int, Ints]()
+    add, first = door._add_noise_to, dict[int, Ints]()
 
     def add_again(plan: Plan, level: int, answer: Ints, noise: Noise, report: Advance) -> Ints:
         noisy = add(plan, level, answer, noise, report)
         return answer + first.setdefault(level, noisy - answer)[: len(answer)]
 
-    monkeypatch.setattr(measurement, "_add_noise_to", add_again)
+    monkeypatch.setattr(door, "_add_noise_to", add_again)
 
 
 def find_noise_of(name: str, counts: tt.GroupCounts, noise: ExactNoise) -> list[Ints]:

@@ -37,7 +37,7 @@ from tallytree.cli.main import main
 from tallytree.errors import InputError
 from tallytree.mechanisms.registry import MECHANISMS
 from tallytree.privacy.noise import ExactNoise
-from tallytree.release_files import write_file
+from tallytree.releases.release_files import write_file
 from tests.leaks import (
     HIERARCHY,
     LEAF,
@@ -483,7 +483,7 @@ def test_a_traceback_with_all_variables_shows_no_true_counts(
     elif where == "mechanism":
         options["mechanism"] = "none"
     elif where == "write_manifest":
-        monkeypatch.setattr("tallytree.pipeline.write_manifest", fail)
+        monkeypatch.setattr("tallytree.publishing.pipeline.write_manifest", fail)
     else:
         monkeypatch.setattr(type(tt.mechanism("cumulative-joint")), where, fail)
     shown = show_locals(lambda counts: tt.release(counts, **options), plant())
@@ -574,13 +574,13 @@ LEAKY_PRELUDE = PRELUDE.replace(
     "main()",
     """
 import tallytree.pipeline
-measure = tallytree.pipeline.measure
+measure = tallytree.publishing.pipeline.measure
 
 def leak(plan, counts, **options):
     logging.getLogger("deep.down").debug("%s", counts.leaf.tolist())
     return measure(plan, counts, **options)
 
-tallytree.pipeline.measure = leak
+tallytree.publishing.pipeline.measure = leak
 main()
 """,
 )
@@ -599,8 +599,8 @@ def test_the_search_itself_finds_a_command_that_logs_counts(inputs: Path, sandbo
 @pytest.mark.parametrize(
     ("command", "writes", "modes"),
     [
-        ("release", "tallytree.releases.write_file", (0o700, None)),
-        ("count", "tallytree.count_files.pa_parquet.write_table", (None, 0o600)),
+        ("release", "tallytree.releases.released.write_file", (0o700, None)),
+        ("count", "tallytree.counts.count_files.pa_parquet.write_table", (None, 0o600)),
     ],
 )
 def test_what_is_half_written_is_for_nobody_else(

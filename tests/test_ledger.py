@@ -19,15 +19,13 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import FolderError, InputError, LedgerError, MechanismError
-from tallytree.ledger.audits import audit
-from tallytree.ledger.balances import Balance, show_amount
-from tallytree.ledger.entries import CHARGE, CREATE, START, Entry, find_break, follow
-from tallytree.ledger.outcomes import find_outcome
-from tallytree.ledger.receipts import Receipt, read_receipt
+from tallytree.ledger.entries import CHARGE, CREATE, START, Balance, Entry, find_break, follow, show_amount
+from tallytree.ledger.ledger_check import audit
+from tallytree.ledger.receipts import Receipt, find_outcome, read_receipt
 from tallytree.ledger.store import TABLE
-from tallytree.manifest import NO_LEDGER
 from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.privacy.noise import ExactNoise
+from tallytree.releases.manifest import NO_LEDGER
 from tests.bad_input_support import check_message
 from tests.ledger_support import change, make_ledger, make_schema, read_rows, release, sum_charges, tamper
 from tests.ledger_workers import count

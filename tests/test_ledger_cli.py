@@ -125,7 +125,7 @@ def test_a_budget_that_is_used_up_is_found_before_the_counting(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run("ledger", "create", "ledger.db", "--dataset", "census", "--epsilon", "1/2")
-    monkeypatch.setattr("tallytree.specs.ReleaseSpec.count", lambda *words: pytest.fail("counted"))
+    monkeypatch.setattr("tallytree.cli.specs.ReleaseSpec.count", lambda *words: pytest.fail("counted"))
     assert "remaining 1/2" in run(*release("out", "ledger.db"))[2]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["counts.csv", "ledger.db"]
 

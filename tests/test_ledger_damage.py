@@ -11,7 +11,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import LedgerError
-from tallytree.ledger.outcomes import find_outcome
+from tallytree.ledger.receipts import find_outcome
 from tallytree.ledger.store import TABLE
 from tests.bad_input_support import check_message
 from tests.ledger_support import make_ledger, read_rows, tamper

@@ -20,13 +20,12 @@ import psycopg
 import pytest
 
 import tallytree as tt
-from tallytree import releases
 from tallytree.cli.main import main
-from tallytree.connections import explain_refusal
-from tallytree.errors import LedgerError
-from tallytree.ledger.outcomes import find_outcome
+from tallytree.errors import LedgerError, explain_refusal
+from tallytree.ledger.receipts import find_outcome
 from tallytree.ledger.store import TABLE, Transaction
 from tallytree.privacy.noise import ExactNoise
+from tallytree.releases import released
 from tests.bad_input_support import check_message
 from tests.ledger_support import (
     make_ledger,
@@ -51,16 +50,16 @@ def file(tmp_path: Path) -> Path:
 
 def check_books(place: str | Path, folder: Path) -> tuple[int, int]:
     """Everything that was released was paid for; how many releases and charges there are."""
-    releases = [tt.load(path) for path in folder.iterdir() if not path.name.startswith(".")]
-    assert all(made.verify().passed for made in releases)
+    released = [tt.load(path) for path in folder.iterdir() if not path.name.startswith(".")]
+    assert all(made.verify().passed for made in released)
     ledger = tt.Ledger(place)
-    verification = ledger.verify(releases)
+    verification = ledger.verify(released)
     assert verification.passed, verification
-    entries = {made.manifest["privacy"]["ledger"]["entry"] for made in releases}
-    assert len(entries) == len(releases)
-    assert sum((made.epsilon for made in releases), Fraction(0)) <= sum_charges(place)
+    entries = {made.manifest["privacy"]["ledger"]["entry"] for made in released}
+    assert len(entries) == len(released)
+    assert sum((made.epsilon for made in released), Fraction(0)) <= sum_charges(place)
     assert ledger.balance().spent == sum_charges(place)
-    return len(releases), len(read_rows(place)) - 1
+    return len(released), len(read_rows(place)) - 1
 
 
 def check_kills(place: str | Path, folder: Path, how: str, kills: int) -> None:
@@ -68,10 +67,10 @@ def check_kills(place: str | Path, folder: Path, how: str, kills: int) -> None:
     folder.mkdir()
     found = run_workers("kill", place, folder, how, kills, 20250401)
     assert found["killed"] >= 0.9 * kills, found  # the rest got through before their moment came
-    releases, charges = check_books(place, folder)
-    assert 2 < releases < charges  # some were killed after the release, some between charge and release
+    released, charges = check_books(place, folder)
+    assert 2 < released < charges  # some were killed after the release, some between charge and release
     release(place).save(folder / "again")
-    assert check_books(place, folder) == (releases + 1, charges + 1)
+    assert check_books(place, folder) == (released + 1, charges + 1)
 
 
 @pytest.mark.slow
@@ -177,7 +176,7 @@ def test_a_signal_at_any_step_is_answered_with_what_was_spent(
         "commit": (Transaction, "commit", terminate),
         "committed": (Transaction, "commit", stop_after_commit),
         "noise": (ExactNoise, "draw", terminate),
-        "write": (releases, "write_file", terminate),
+        "write": (released, "write_file", terminate),
         "flush": (os, "fsync", terminate),
     }
     with monkeypatch.context() as patch:
@@ -199,7 +198,7 @@ def test_a_full_disk_after_the_charge_says_what_was_spent(
 ) -> None:
     make_ledger(file)
     with monkeypatch.context() as patch:
-        patch.setattr(*{"write": (releases, "write_file"), "flush": (os, "fsync")}[when], fill_disk)
+        patch.setattr(*{"write": (released, "write_file"), "flush": (os, "fsync")}[when], fill_disk)
         code, said = run()
     assert code == 2
     check_message(said.removesuffix("\n").removeprefix("Error: "), file.parent)
@@ -324,7 +323,7 @@ def test_a_ledger_that_vanishes_in_between_refuses(file: Path) -> None:
 
 
 def test_a_ledger_that_others_hold_refuses(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tallytree.ledger.sqlite.WAIT_SECONDS", 0)
+    monkeypatch.setattr("tallytree.ledger.sqlite_store.WAIT_SECONDS", 0)
     ledger = make_ledger(file)
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

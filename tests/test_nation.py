@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tallytree.nation import COUNTIES, FACILITIES, HOUSEHOLDS, SIZE_SHARES, generate_nation
+from tallytree.datasets.invented import COUNTIES, FACILITIES, HOUSEHOLDS, SIZE_SHARES, generate_nation
 
 
 def test_shape_and_shares() -> None:

@@ -7,13 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.postprocess.grouped_system import choose_groups
-from tallytree.postprocess.layout import Tree, TreeLayout
-from tallytree.postprocess.leaf_fits import Fits, fit_part
-from tallytree.postprocess.leaf_parts import Leaves, Part, cut_nodes, find_steps
-from tallytree.postprocess.leaf_responses import Responses
-from tallytree.postprocess.newton_system import System, _eliminate, _precondition, solve_system
-from tallytree.postprocess.wavelets import list_wavelets, transform, transform_back
+from tallytree.solvers.joint.grouped_system import choose_groups
+from tallytree.solvers.joint.leaf_fits import Fits, Leaves, Part, cut_nodes, find_steps, fit_part
+from tallytree.solvers.joint.leaf_responses import Responses, list_wavelets, transform, transform_back
+from tallytree.solvers.joint.newton_system import System, _eliminate, _precondition, solve_system
+from tallytree.solvers.layout import Tree, TreeLayout
 from tests.instances import random_hierarchy
 
 Floats = npt.NDArray[np.float64]

@@ -13,11 +13,11 @@ from benchmarks.noise import write_page
 
 import tallytree as tt
 from tallytree.errors import PrivacyError
+from tallytree.limits import count_processors
 from tallytree.privacy import noise as noise_module
-from tallytree.privacy.digit_noise import DigitNoise
+from tallytree.privacy.digits import DigitNoise
+from tallytree.privacy.door import NOISES
 from tallytree.privacy.noise import ExactNoise, Noise, OpenDPNoise, SeededNoise
-from tallytree.privacy.samplers import NOISES
-from tallytree.processors import count_processors
 from tests.noise_statistics import REJECT, p_value
 
 Ints = npt.NDArray[np.int64]

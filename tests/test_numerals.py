@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import tallytree
-from tallytree.auditing.audits import audit
 from tallytree.comparison.comparing import compare
 from tallytree.errors import CountsError, InputError, PrivacyError
-from tallytree.intervals.making import add_intervals
+from tallytree.intervals.replicates import add_intervals
 from tallytree.privacy.budget import parse_exact
+from tallytree.research.auditing.audit_run import audit
 from tests.bad_input_support import CSV, check_message, make_release
 from tests.commands import Run
 from tests.servers import fill

@@ -10,7 +10,7 @@ import yaml
 
 import tallytree as tt
 from tallytree.errors import PrivacyError
-from tallytree.privacy.opendp_library import load_opendp
+from tallytree.privacy.zcdp import load_opendp
 
 ROOT = Path(__file__).parent.parent
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

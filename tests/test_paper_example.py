@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.postprocess.cost_tables import CostTable, add_costs, merge_tables, own_costs
+from tallytree.solvers.tree.cost_tables import CostTable, add_costs, merge_tables, own_costs
 
 # Table 1: user, unit, region; every quantity is 1.
 PEOPLE = [

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 from scripts.picture import PICTURE, SHOWN, Panel, choose_panels, draw
 
-from tallytree.nation import generate_nation
+from tallytree.datasets.invented import generate_nation
 
 
 def test_the_panels_hold_the_regions_counts() -> None:

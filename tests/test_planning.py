@@ -19,15 +19,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import tallytree as tt
-from tallytree.charts import Line, draw_lines
 from tallytree.cli.main import app
-from tallytree.count_files import KEY, write_counts
+from tallytree.counts.count_files import KEY, write_counts
+from tallytree.drawing.charts import Line, draw_lines
 from tallytree.errors import CountsError, FolderError, InputError, MechanismError, PrivacyError, SpecError
-from tallytree.planning.advice import AROUND, Advice, advise
-from tallytree.planning.files import write_spec
-from tallytree.planning.forecasts import Forecast, LevelError, forecast
-from tallytree.planning.goals import Goal, parse_goal
-from tallytree.planning.splits import even_split, find_split
+from tallytree.planning.advice import AROUND, Advice, advise, even_split, find_split, write_spec
+from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast, parse_goal
 from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table, set_bounds
 from tallytree.privacy.budget import parse_exact
 from tests.commands import Run

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
+from tallytree.arrays import LevelArrays
 from tallytree.errors import CountsError, MechanismError, PrivacyError
-from tallytree.level_arrays import LevelArrays
 from tallytree.limits import MAX_MEASURED, MAX_SCALE
-from tallytree.measurement import _add_and_clamp, measure
 from tallytree.privacy.budget import MOST_DIGITS, parse_exact, show_exact, split_budget
+from tallytree.privacy.door import _add_and_clamp, measure
 from tallytree.privacy.neighbours import Bounds, check_bounds, enumerate_additions
 from tallytree.privacy.noise import OpenDPNoise, SeededNoise, round_scale_up
 from tallytree.privacy.plan import Plan, make_plan

@@ -12,11 +12,11 @@ from scipy.sparse import csc_matrix
 import tallytree as tt
 from tallytree.errors import MechanismError
 from tallytree.kernels import RowPool
-from tallytree.postprocess.conditions import Conditions, write_steps, write_sums
-from tallytree.postprocess.layout import TreeLayout
-from tallytree.postprocess.objective import add_weighted_squares, weigh_levels
-from tallytree.postprocess.qp_model import solve_relaxed
-from tallytree.postprocess.tree_relaxation import relax
+from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
+from tallytree.solvers.general.qp_model import solve_relaxed
+from tallytree.solvers.layout import TreeLayout
+from tallytree.solvers.solution import add_weighted_squares, weigh_levels
+from tallytree.solvers.tree.tree_relaxation import relax
 from tests import naive
 from tests.instances import Instance, random_instance
 
@@ -110,7 +110,7 @@ def test_without_the_solver_the_error_says_how_to_install_it(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "piqp", None)
-    monkeypatch.delitem(sys.modules, "tallytree.postprocess.qp_model", raising=False)
+    monkeypatch.delitem(sys.modules, "tallytree.solvers.general.qp_model", raising=False)
     assert name in tt.list_mechanisms()
     h = tt.Hierarchy.from_paths(["root"], [("r",)])
     counts = tt.GroupCounts(h, (1, 2), [[1, 2]])

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import ECB
 
-from tallytree.privacy.random_stream import ByteQueue, RandomStream
+from tallytree.privacy.digits import ByteQueue, RandomStream
 
 
 def encrypt_counters(key: bytes, blocks: int) -> bytes:

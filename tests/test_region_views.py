@@ -23,13 +23,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree import level_arrays, notebooks, pictures
+from tallytree import arrays
+from tallytree.drawing import pictures
+from tallytree.drawing.pictures import Picture
 from tallytree.errors import FolderError, HierarchyError, ViewError
-from tallytree.intervals.statistics import QUANTILES, summarize
-from tallytree.pictures import Picture
-from tallytree.region_views import RegionView
-from tallytree.reproduction.document import Figure
-from tallytree.reproduction.pictures import save_figures
+from tallytree.releases.region_views import RegionView
+from tallytree.releases.statistics import QUANTILES, summarize
+from tallytree.report import notebook
+from tallytree.research.reproduction.document import Figure
+from tallytree.research.reproduction.rendering import save_figures
 from tests.instances import random_hierarchy
 from tests.report_support import HOSTILE, make_hostile_release, make_release
 
@@ -173,7 +175,7 @@ def test_a_region_of_a_large_level_is_the_same(
     release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release.save(tmp_path / "release")
-    monkeypatch.setattr(level_arrays, "LARGE", 4)  # only what is not zero is kept
+    monkeypatch.setattr(arrays, "LARGE", 4)  # only what is not zero is kept
     again = tt.load(tmp_path / "release").region("Land", "State B", "County B-02")
     view = release.region("Land", "State B", "County B-02")
     np.testing.assert_array_equal(again.groups, view.groups)
@@ -353,7 +355,7 @@ def test_a_release_that_does_not_hold_says_so_in_a_notebook(release: tt.Release)
 def test_a_large_release_is_not_verified_just_to_be_shown(
     release: tt.Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebooks, "MOST_CELLS", 10)
+    monkeypatch.setattr(notebook, "MOST_CELLS", 10)
     text = read(release).text
     assert "checks passed" not in text
     assert "release.verify()" in text

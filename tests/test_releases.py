@@ -10,7 +10,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import CheckError, FolderError, HierarchyError
-from tallytree.folders import new_folder
+from tallytree.files import new_folder
 from tallytree.mechanisms.direct_dp import DirectDP
 
 PATHS = [("US", "NY", "Kings"), ("US", "DC"), ("US", "GA", "Fulton"), ("US", "NY", "Erie")]

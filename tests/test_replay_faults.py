@@ -19,8 +19,8 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tallytree import pipeline
 from tallytree.privacy.noise import Advance, ExactNoise
+from tallytree.publishing import pipeline
 from tests.replay_data import LEAF, LEAVES, MOVED, REGIONS, SIZES
 from tests.replay_facts import find_differences
 from tests.replay_support import Play, Recorder, Scene, publish

@@ -24,22 +24,18 @@ from hypothesis.extra import numpy as st_numpy
 import tallytree as tt
 from tallytree.cli import main as cli
 from tallytree.errors import FolderError, ReportError
-from tallytree.intervals.statistics import STATISTICS, summarize
 from tallytree.intervals.summaries import SummaryBounds
-from tallytree.privacy.deviations import find_deviation
+from tallytree.markup import tag, write_json
+from tallytree.privacy.accuracy import find_deviation, find_reach
 from tallytree.privacy.plan import LevelPlan
-from tallytree.releases import REPORT
-from tallytree.report import content, shapes
-from tallytree.report.accuracy import find_reach
-from tallytree.report.content import gather
-from tallytree.report.markup import tag, write_json
-from tallytree.report.packing import MEAN_GRID, SHOWN, encode, pack_level, pack_summaries
-from tallytree.report.page import write_page
-from tallytree.report.projection import project
-from tallytree.report.shapes import read_shapes
-from tallytree.report.wording import describe_safety
-from tallytree.report.writing import write_report
-from tallytree.verification import Check, Verification, skip
+from tallytree.releases.checks import Check, Verification, skip
+from tallytree.releases.released import REPORT
+from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.report import map_shapes, report_content
+from tallytree.report.map_shapes import project, read_shapes
+from tallytree.report.report_content import MEAN_GRID, SHOWN, encode, gather, pack_level, pack_summaries
+from tallytree.report.report_page import write_page, write_report
+from tallytree.report.report_words import describe_safety
 from tests.report_support import (
     HOSTILE,
     SUMMARY_REACH,
@@ -103,7 +99,7 @@ def _deflate(data: bytes) -> bytes:
 def test_large_levels_are_packed_by_parts_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = RELEASE.counts[-1]
     whole = pack_level(counts, 1)
-    monkeypatch.setattr("tallytree.report.packing.CHUNK", 25)
+    monkeypatch.setattr("tallytree.report.report_content.CHUNK", 25)
     assert pack_level(counts, 1).text == whole.text
 
 
@@ -177,11 +173,11 @@ def test_intervals_of_key_figures_take_little_room() -> None:
 
 
 def test_levels_that_a_page_cannot_hold_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(content, "MOST_REGIONS", 5)
+    monkeypatch.setattr(report_content, "MOST_REGIONS", 5)
     facts = gather(RELEASE).facts
     assert [level["name"] for level in facts["levels"]] == ["nation", "state"]
     assert facts["leftOut"] == ["county"]
-    monkeypatch.setattr(content, "MOST_TEXT", 10)
+    monkeypatch.setattr(report_content, "MOST_TEXT", 10)
     assert gather(RELEASE).facts["leftOut"] == ["state", "county"]  # the root is always there
     assert "not on this page" in write_page(RELEASE, RELEASE.verify())
 
@@ -189,10 +185,10 @@ def test_levels_that_a_page_cannot_hold_are_left_out(monkeypatch: pytest.MonkeyP
 def test_a_map_of_a_level_that_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_shapes(tmp_path / "shapes.geojson", RELEASE)
     drawn = read_shapes(tmp_path / "shapes.geojson", "NAME", RELEASE.hierarchy)
-    monkeypatch.setattr(content, "MOST_TEXT", 10)
+    monkeypatch.setattr(report_content, "MOST_TEXT", 10)
     with pytest.raises(ReportError, match="level 'county', which is too large for a page"):
         write_page(RELEASE, RELEASE.verify(), shapes=drawn)
-    monkeypatch.setattr(shapes, "MOST_REGIONS", 5)
+    monkeypatch.setattr(map_shapes, "MOST_REGIONS", 5)
     with pytest.raises(ReportError, match="None of the 13 shapes belongs to a region"):
         read_shapes(tmp_path / "shapes.geojson", "NAME", RELEASE.hierarchy)
 
@@ -353,7 +349,7 @@ def test_shapes_are_matched_with_the_level_that_has_their_names(squares: Path) -
         (ring,) = rings
         assert len(ring) == 4  # the closing point is not said again
         assert all(0 <= x <= drawn.width and 0 <= y <= drawn.height for x, y in ring)
-    assert max(drawn.width, drawn.height) == shapes.GRID
+    assert max(drawn.width, drawn.height) == map_shapes.GRID
     # North is up: the squares of the first row are lower on the page than those of the last.
     assert min(y for _, y in found[0][1][0]) > max(y for _, y in found[11][1][0])
     page = write_page(RELEASE, RELEASE.verify(), shapes=drawn)
@@ -397,7 +393,7 @@ def test_a_fine_grid_is_made_coarser(squares: Path, monkeypatch: pytest.MonkeyPa
     circle = make_square("County A-00", 0, 0)
     circle["geometry"]["coordinates"] = [np.column_stack([np.cos(angles), 40 + np.sin(angles)]).tolist()]
     squares.write_text(json.dumps({"features": [circle]}))
-    monkeypatch.setattr(shapes, "MOST_POINTS", 400)
+    monkeypatch.setattr(map_shapes, "MOST_POINTS", 400)
     ((_, (ring,)),) = read_shape_numbers(read_shapes(squares, "NAME", RELEASE.hierarchy).text)
     assert 20 < len(ring) <= 400
 
@@ -446,7 +442,7 @@ def test_a_shape_too_small_to_see_is_a_dot(squares: Path) -> None:
 )
 def test_bad_shapes_get_one_clear_message(content: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.geojson"
-    file.write_text(content)
+    file.write_text(report_content)
     with pytest.raises(ReportError, match=words):
         read_shapes(file, "NAME", RELEASE.hierarchy)
 
@@ -595,7 +591,7 @@ def test_a_release_is_not_lost_when_its_report_fails(run: Run, monkeypatch: pyte
     def fail(*given: object, **more: object) -> str:
         raise ZeroDivisionError("a count of 17")
 
-    monkeypatch.setattr("tallytree.report.writing.write_page", fail)
+    monkeypatch.setattr("tallytree.report.report_page.write_page", fail)
     Path("counts.csv").write_text("state,size,groups\nGA,1,20\nNY,2,30\n")
     words = ["release", "counts.csv", "--region", "state", "--sizes", "1:3", "--epsilon", "1", "--out", "new"]
     code, _, err = run(*words)
@@ -607,8 +603,8 @@ def test_a_release_is_not_lost_when_its_report_fails(run: Run, monkeypatch: pyte
 
 def test_the_report_needs_no_truth_to_be_loaded() -> None:
     code = (
-        "import sys, tallytree.report.writing, tallytree.report.shapes; "
-        "print([m for m in sys.modules if m in ('tallytree.counts', 'tallytree.measurement')])"
+        "import sys, tallytree.report.report_page, tallytree.report.map_shapes; "
+        "print([m for m in sys.modules if m in ('tallytree.counts.group_counts', 'tallytree.privacy.door')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from benchmarks import reports
 
-from tallytree.intervals.statistics import summarize
-from tallytree.report.page import write_page
-from tallytree.report.shapes import read_shapes
+from tallytree.releases.statistics import summarize
+from tallytree.report.map_shapes import read_shapes
+from tallytree.report.report_page import write_page
 from tests.report_support import (
     HOSTILE,
     SUMMARY_REACH,

@@ -10,34 +10,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallytree.reproduction.accuracy_claims import (
+from tallytree.research.reproduction.accuracy_claims import (
     claim_chain,
     claim_decrease,
     claim_exactness,
     claim_larger_on_taxis,
     claim_small_sizes,
+    claim_taxi_table,
     claim_violations,
+    compare_orders,
+    explain_reversals,
 )
-from tallytree.reproduction.bounds import claim_taxi_table
-from tallytree.reproduction.children import Failure
-from tallytree.reproduction.datasets import KUO, TAXI
-from tallytree.reproduction.document import Verdict
-from tallytree.reproduction.orders import compare_orders, explain_reversals
-from tallytree.reproduction.outcomes import Outcome
-from tallytree.reproduction.published import CENSUS as CENSUS_FIGURES
-from tallytree.reproduction.published import TAXI as TAXI_FIGURES
-from tallytree.reproduction.report import Report
-from tallytree.reproduction.results import Summary
-from tallytree.reproduction.runs import Job, Run
-from tallytree.reproduction.runtime_claims import (
+from tallytree.research.reproduction.document import Verdict, percent, seconds
+from tallytree.research.reproduction.paper_figures import CENSUS_TABLE as CENSUS_FIGURES
+from tallytree.research.reproduction.paper_figures import CHAIN, CHAIN_TABLES, TABLES, Variant
+from tallytree.research.reproduction.paper_figures import TAXI_TABLE as TAXI_FIGURES
+from tallytree.research.reproduction.run_results import Outcome, Summary
+from tallytree.research.reproduction.runs import Failure, Job, Run
+from tallytree.research.reproduction.runtime_claims import (
+    Times,
     claim_epsilon,
     claim_runtimes,
     claim_scalability,
     claim_topdown,
+    compare_times,
+    judge_times,
+    tell_times,
 )
-from tallytree.reproduction.times import Times, compare_times, judge_times, tell_times
-from tallytree.reproduction.variants import CHAIN, CHAIN_TABLES, TABLES, Variant
-from tallytree.reproduction.wording import percent, seconds
+from tallytree.research.reproduction.study import Report
+from tallytree.research.reproduction.study_data import KUO, TAXI
 from tests.reproduction_support import (
     CUMULATIVE,
     CUMULATIVE_RELAXED,

@@ -18,19 +18,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tallytree.city import generate_city
+from tallytree.datasets.invented import generate_city
 from tallytree.errors import FolderError
-from tallytree.reproduction import measuring
-from tallytree.reproduction.cache import Cache
-from tallytree.reproduction.children import MOST_SECONDS, Child, Failure
-from tallytree.reproduction.datasets import Cut, Dataset, fingerprint
-from tallytree.reproduction.measuring import Work, find_limit, plan_jobs, plan_synthetic_jobs
-from tallytree.reproduction.outcomes import Outcome
-from tallytree.reproduction.runs import Job, Run
-from tallytree.reproduction.settings import FULL, QUICK
-from tallytree.reproduction.study import Study, measure_study
-from tallytree.reproduction.timetable import Timetable
-from tallytree.reproduction.variants import TABLES, Variant, list_contenders
+from tallytree.research.reproduction import measuring
+from tallytree.research.reproduction.measuring import (
+    Cache,
+    Timetable,
+    Work,
+    find_limit,
+    plan_jobs,
+    plan_synthetic_jobs,
+)
+from tallytree.research.reproduction.paper_figures import TABLES, Variant, list_contenders
+from tallytree.research.reproduction.run_results import Outcome
+from tallytree.research.reproduction.runs import FULL, MOST_SECONDS, QUICK, Child, Failure, Job, Run
+from tallytree.research.reproduction.study import Study, measure_study
+from tallytree.research.reproduction.study_data import Cut, Dataset, fingerprint
 from tests.reproduction_support import (
     CUMULATIVE,
     DIRECT,

@@ -11,21 +11,26 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tallytree.drawing.pictures import draw_png
 from tallytree.errors import CountsError, FolderError, InputError
-from tallytree.pictures import draw_png
-from tallytree.reproduction import datasets, measuring, reproductions
-from tallytree.reproduction.children import Failure
-from tallytree.reproduction.datasets import COUNTY_FILE, KUO_FILE, load_datasets
-from tallytree.reproduction.document import Block, Claim, Figure, Heading, Items, Note, Paragraph, Table
-from tallytree.reproduction.html import write_html
-from tallytree.reproduction.markdown import write_markdown
-from tallytree.reproduction.page import write_page
-from tallytree.reproduction.report import make_report
-from tallytree.reproduction.reproductions import choose_settings
-from tallytree.reproduction.runs import Job, Run, Source, run_jobs
-from tallytree.reproduction.settings import FULL, QUICK
-from tallytree.reproduction.study import Study, measure_study
-from tallytree.reproduction.variants import Variant, list_contenders
+from tallytree.research.reproduction import measuring, reproductions, study_data
+from tallytree.research.reproduction.document import (
+    Block,
+    Claim,
+    Figure,
+    Heading,
+    Items,
+    Note,
+    Paragraph,
+    Table,
+)
+from tallytree.research.reproduction.paper_figures import Variant, list_contenders
+from tallytree.research.reproduction.rendering import write_html, write_markdown
+from tallytree.research.reproduction.reproduction_page import write_page
+from tallytree.research.reproduction.reproductions import choose_settings
+from tallytree.research.reproduction.runs import FULL, QUICK, Failure, Job, Run, Source, run_jobs
+from tallytree.research.reproduction.study import Study, make_report, measure_study
+from tallytree.research.reproduction.study_data import COUNTY_FILE, KUO_FILE, load_datasets
 from tests.reproduction_support import SETTINGS, HereAndNow, make_datasets
 from tests.test_datasets_census import invent_table
 from tests.test_datasets_kuo import invent_taxis
@@ -232,7 +237,7 @@ def test_trip_records_take_the_place_of_the_table(folder: Path, monkeypatch: pyt
         load_datasets(folder)
     (folder / "taxi" / "fhv_tripdata_2024-01.parquet").write_bytes(b"")
     counts = load_datasets(None)[1].counts
-    monkeypatch.setattr(datasets, "count_trips", lambda trips, zones: counts)
+    monkeypatch.setattr(study_data, "count_trips", lambda trips, zones: counts)
     assert load_datasets(folder)[-1].name == "tlc"
 
 

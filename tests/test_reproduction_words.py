@@ -8,25 +8,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallytree.measurement import measure_with_seed
 from tallytree.mechanisms.registry import MECHANISMS
-from tallytree.reproduction.comparisons import (
+from tallytree.privacy.door import measure_with_seed
+from tallytree.research.reproduction.details import (
+    SharedNoise,
+    explain_chain,
+    find_kuo,
+    find_mean_noise,
+    measure_shared_noise,
+    name_best,
+    write_kuo,
+)
+from tallytree.research.reproduction.document import Table
+from tallytree.research.reproduction.duels import (
     compare_leaders,
     compare_leaves,
     compare_order,
     compare_violations,
+    find_duels,
+    judge_emd,
+    judge_emd_ratio,
+    judge_l1,
+    write_duels,
 )
-from tallytree.reproduction.datasets import KUO
-from tallytree.reproduction.document import Table
-from tallytree.reproduction.duels import find_duels, judge_emd, judge_emd_ratio, judge_l1, write_duels
-from tallytree.reproduction.explanations import explain_chain, find_mean_noise, name_best
-from tallytree.reproduction.findings import Finding, find_both
-from tallytree.reproduction.kuo import find_kuo, write_kuo
-from tallytree.reproduction.markdown import write_markdown
-from tallytree.reproduction.published import CENSUS, KUO_EMD, KUO_EPSILON, TAXI, find_figures
-from tallytree.reproduction.results import Result, Spread, is_clear, rank, spread
-from tallytree.reproduction.shared_noise import SharedNoise, measure_shared_noise
-from tallytree.reproduction.variants import CHAIN, list_contenders
+from tallytree.research.reproduction.findings import Finding, find_both
+from tallytree.research.reproduction.paper_figures import (
+    CENSUS_TABLE,
+    CHAIN,
+    KUO_EMD,
+    KUO_EPSILON,
+    TAXI_TABLE,
+    find_figures,
+    list_contenders,
+)
+from tallytree.research.reproduction.rendering import write_markdown
+from tallytree.research.reproduction.run_results import Result, Spread, is_clear, rank, spread
+from tallytree.research.reproduction.study_data import KUO
 from tests.reproduction_support import (
     CUMULATIVE,
     DIRECT,
@@ -50,12 +67,12 @@ def test_the_registry_says_who_competes() -> None:
 
 
 def test_the_paper_has_all_of_its_mechanisms_here() -> None:
-    for published in (CENSUS, TAXI):
+    for published in (CENSUS_TABLE, TAXI_TABLE):
         for epsilon, table in published.items():
             found = [find_figures(variant, epsilon, published) for variant in list_contenders()]
             assert sorted(f.total for f in found if f) == sorted(f.total for f in table.values())
-    assert find_figures(CHAIN["sound"], "1", CENSUS) is None
-    assert find_figures(CHAIN["published"], "1", CENSUS) == CENSUS["1"]["M_c^ch"]
+    assert find_figures(CHAIN["sound"], "1", CENSUS_TABLE) is None
+    assert find_figures(CHAIN["published"], "1", CENSUS_TABLE) == CENSUS_TABLE["1"]["M_c^ch"]
     assert find_figures(CHAIN["published"], "1", {}) is None
 
 

@@ -19,15 +19,14 @@ import typer
 
 import tallytree as tt
 from tallytree.cli.main import app, main
+from tallytree.cli.specs import CountSpec, ReleaseSpec
 from tallytree.errors import InputError
-from tallytree.measurement import measure, measure_with_seed
 from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.registry import MECHANISMS
-from tallytree.postprocess.solution import Solution
+from tallytree.privacy.door import NOISES, measure, measure_with_seed
 from tallytree.privacy.noise import Advance, ExactNoise, Fill, SeededNoise
 from tallytree.privacy.plan import Plan
-from tallytree.privacy.samplers import NOISES
-from tallytree.specs import CountSpec, ReleaseSpec
+from tallytree.solvers.solution import Solution
 
 HIERARCHY = tt.Hierarchy.from_paths(["root", "state"], [("all", f"s{i}") for i in range(20)])
 COUNTS = tt.GroupCounts(HIERARCHY, (1, 10), np.arange(200).reshape(20, 10) * 7)

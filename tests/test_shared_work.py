@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tallytree.kernels import RowPool, share_work
-from tallytree.postprocess.layout import Tree
-from tallytree.postprocess.leaf_parts import cut_nodes
+from tallytree.solvers.joint.leaf_fits import cut_nodes
+from tallytree.solvers.layout import Tree
 
 
 @pytest.fixture(params=[1, 2, 5])

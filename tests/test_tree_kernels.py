@@ -12,10 +12,10 @@ from scipy.optimize import nnls
 import tallytree as tt
 from tallytree.kernels import RowPool
 from tallytree.limits import MAX_WEIGHT_SUM
-from tallytree.postprocess.exchange import Subtree, balance_sizes, balance_tree
-from tallytree.postprocess.layout import Cells, TreeLayout
-from tallytree.postprocess.objective import add_weighted_squares, sum_squares, weigh_levels
-from tallytree.postprocess.tree_relaxation import relax
+from tallytree.solvers.layout import Cells, TreeLayout
+from tallytree.solvers.solution import add_weighted_squares, sum_squares, weigh_levels
+from tallytree.solvers.tree.tree_projection import Subtree, balance_sizes, balance_tree
+from tallytree.solvers.tree.tree_relaxation import relax
 from tests import naive
 from tests.instances import Instance, random_instance
 

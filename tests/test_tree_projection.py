@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import CheckError
-from tallytree.postprocess.certificate import certify
-from tallytree.postprocess.layout import Cells, Tree, TreeLayout
-from tallytree.postprocess.objective import weigh_levels
-from tallytree.postprocess.solution import Solution
-from tallytree.postprocess.tree_projection import project_onto_tree
-from tallytree.postprocess.tree_rounding import fill
+from tallytree.solvers.layout import Cells, Tree, TreeLayout
+from tallytree.solvers.solution import Solution, weigh_levels
+from tallytree.solvers.tree.tree_model import certify
+from tallytree.solvers.tree.tree_projection import project_onto_tree
+from tallytree.solvers.tree.tree_rounding import fill
 from tests import naive
 from tests.instances import Instance, random_hierarchy, random_instance
 
@@ -165,6 +164,6 @@ def test_a_result_that_is_not_optimal_is_withheld(monkeypatch: pytest.MonkeyPatc
         )
 
     instance = random_instance(3)
-    monkeypatch.setattr("tallytree.postprocess.tree_model.project_onto_tree", solve_another)
+    monkeypatch.setattr("tallytree.solvers.tree.tree_model.project_onto_tree", solve_another)
     with pytest.raises(CheckError, match="not optimal by its own certificate"):
         solve(instance)

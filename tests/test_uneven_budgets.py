@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.evaluation import Simulation
-from tallytree.postprocess.joint_model import find_totals, lay_out
-from tallytree.postprocess.joint_relaxation import GAP, _Search
-from tallytree.postprocess.layout import TreeLayout
-from tallytree.verification import verify_counts
+from tallytree.releases.checks import verify_counts
+from tallytree.research.evaluation import Simulation
+from tallytree.solvers.joint.joint_model import find_totals, lay_out
+from tallytree.solvers.joint.joint_relaxation import GAP, _Search
+from tallytree.solvers.layout import TreeLayout
 from tests.instances import random_hierarchy
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.privacy.plan import Plan
-from tallytree.verification import (
+from tallytree.releases.checks import (
     Check,
     Verification,
     check_budget,

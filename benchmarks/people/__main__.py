@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.people.measuring import measure
 from benchmarks.people.page import write_page
-from tallytree.reproduction.machine import describe_machine
+from tallytree.research.reproduction.measuring import describe_machine
 
 PAGE = Path(__file__).parent.parent / "PEOPLE.md"
 SHARES = (0.01, 0.1, 1.0)

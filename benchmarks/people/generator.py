@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from tallytree.nation import SPREAD, invent_sizes, make_hierarchy
+from tallytree.datasets.invented import SPREAD, invent_sizes, make_hierarchy
 
 Ints = npt.NDArray[np.int64]
 

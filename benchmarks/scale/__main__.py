@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.scale import blocks, tracts
 from benchmarks.scale.page import Case, Step, write_page
-from tallytree.reproduction.machine import describe_machine
+from tallytree.research.reproduction.measuring import describe_machine
 
 PAGE = Path(__file__).parent.parent / "SCALE.md"
 TRACT_SIZES = (20, 100, 1000)

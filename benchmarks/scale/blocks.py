@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from tallytree.nation import COUNTIES, HOUSEHOLDS, MEAN_OF_LARGE, SIZE_SHARES
+from tallytree.datasets.invented import COUNTIES, HOUSEHOLDS, MEAN_OF_LARGE, SIZE_SHARES
 
 Ints = npt.NDArray[np.int64]
 

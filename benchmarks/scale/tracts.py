@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from tallytree.nation import invent_sizes
+from tallytree.datasets.invented import invent_sizes
 
 LEVELS = ("state", "county", "tract")
 FILE = "tract_households_2010.csv.gz"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from benchmarks.solvers import clarabel_solver, highs_solver, osqp_solver, piqp_solver, scip_solver
 from benchmarks.solvers.mechanism_solver import prepare_variant
 from benchmarks.solvers.outcome import Prepare
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)

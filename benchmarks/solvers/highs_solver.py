@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, vstack
 
 from benchmarks.solvers.outcome import Outcome, Posed, Solve
-from tallytree.reproduction.children import Failure, run_in_child
+from tallytree.research.reproduction.runs import Failure, run_in_child
 
 
 def prepare(posed: Posed) -> Solve:

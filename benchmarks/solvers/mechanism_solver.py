@@ -6,9 +6,9 @@ from functools import partial
 import numpy as np
 
 from benchmarks.solvers.outcome import Outcome, Posed, Prepare, Solve
-from tallytree.postprocess.solution import Solution
 from tallytree.privacy.queries import CUMULATIVE
-from tallytree.reproduction.variants import Variant
+from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.solvers.solution import Solution
 
 
 def prepare_variant(variant: Variant, effort: str) -> Prepare:

@@ -28,62 +28,25 @@ class Part:
 
 
 PARTS = (
-    Part("cli", "the commands", "user", ("cli", "specs", "__main__"), 8, 1.4),
+    Part("cli", "the commands", "user", ("cli", "__main__"), 8, 1.4),
     Part("planning", "which mechanism, which split", "research", ("planning",), 7, 0),
-    Part(
-        "research",
-        "simulate, audit, reproduce",
-        "research",
-        ("evaluation", "reproduction", "auditing", "charts", "comparison"),
-        6,
-        0,
-    ),
-    Part("pipeline", "the whole way: release()", "user", ("pipeline",), 6, 1.4),
-    Part("report", "what people look at", "private", ("report", "notebooks"), 6, 3),
+    Part("research", "simulate, audit, reproduce", "research", ("research", "comparison"), 6, 0),
+    Part("publishing", "the whole way: release()", "user", ("publishing",), 6, 1.4),
+    Part("report", "what people look at", "private", ("report",), 6, 3),
     Part(
         "releases",
         "manifest, files, evidence",
         "private",
-        (
-            "releases",
-            "release_files",
-            "release_rows",
-            "release_tables",
-            "folders",
-            "manifest",
-            "statement",
-            "contrasts",
-            "evidence",
-            "intervals",
-            "region_views",
-            "frames",
-            "bars",
-            "histograms",
-            "ink",
-            "pictures",
-            "comparison.results",
-            "comparison.wording",
-        ),
+        ("releases", "intervals", "drawing", "comparison.differences"),
         5,
         3,
     ),
     Part("mechanisms", "one file each", "private", ("mechanisms",), 4, 2.04),
     Part("ledger", "what was spent", "private", ("ledger",), 4, 3),
-    Part(
-        "records", "people, in any engine", "sensitive", ("microdata", "records", "engines", "datasets"), 3, 0
-    ),
-    Part("postprocess", "the solvers", "private", ("postprocess",), 3, 2.04),
-    Part(
-        "counts",
-        "the true counts",
-        "sensitive",
-        ("counts", "count_files", "count_tables", "region_tables", "tables", "nation", "city"),
-        2,
-        0.4,
-    ),
-    Part("measurement", "counts + noise: the one door", "door", ("measurement",), 2, 1.4),
-    Part("verification", "do all conditions hold?", "private", ("verification",), 2, 2.4),
-    Part("privacy", "neighbours, queries, budget, noise", "public", ("privacy",), 1, 1.4),
+    Part("datasets", "public files", "sensitive", ("datasets",), 4, 0),
+    Part("solvers", "from answers to counts", "private", ("solvers",), 3, 2.04),
+    Part("counts", "the true counts", "sensitive", ("counts",), 3, 0.4),
+    Part("privacy", "neighbours, queries, budget, the door", "public", ("privacy",), 1, 1.4),
     Part(
         "hierarchy",
         "regions, sizes, limits, errors",
@@ -91,17 +54,13 @@ PARTS = (
         (
             "hierarchy",
             "path_trees",
-            "level_arrays",
-            "sparse_rows",
+            "arrays",
             "sizes",
             "errors",
-            "connections",
+            "files",
             "limits",
-            "numerals",
-            "processors",
+            "markup",
             "progress",
-            "signals",
-            "versions",
             "kernels",
         ),
         0,
@@ -109,12 +68,11 @@ PARTS = (
     ),
 )
 
-SHOWING = frozenset({"notebooks"})
+SHOWING = frozenset({"report.notebook"})
 """How things look in a notebook: each asks for it when it is shown, and does not need it otherwise."""
 
 FORBIDDEN = frozenset(
-    {(part.name, below) for part in PARTS if part.kind == "private" for below in ("counts", "records")}
-    | {(part.name, "measurement") for part in PARTS if part.kind == "private"}
+    {(part.name, below) for part in PARTS if part.kind == "private" for below in ("counts", "datasets")}
 )
 """What works from measurements and releases alone reaches neither true counts nor what adds noise to them."""
 

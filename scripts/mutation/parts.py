@@ -76,10 +76,9 @@ PARTS = (
             "intervals",
         ),
     ),
-    Part("measure", ("measurement.py",), ("privacy", "gaussian", "seeds", "large_levels", "conformance")),
     Part(
         "verify",
-        ("verification.py", "evidence.py", "contrasts.py"),
+        ("releases/checks.py", "releases/evidence.py", "releases/contrasts.py"),
         (
             "verification",
             "evidence",
@@ -94,7 +93,7 @@ PARTS = (
     ),
     Part(
         "solvers",
-        ("postprocess/*.py",),
+        ("solvers/**/*.py",),
         (
             "paper_example",
             "isotonic",

@@ -8,51 +8,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tallytree.comparison.comparing import compare as compare
-    from tallytree.counts import GroupCounts as GroupCounts
-    from tallytree.engines.settings import Engine as Engine
-    from tallytree.evaluation import Simulation as Simulation
-    from tallytree.evaluation import evaluate as evaluate
-    from tallytree.evaluation import simulate as simulate
+    from tallytree.counts.engines.session import Engine as Engine
+    from tallytree.counts.group_counts import GroupCounts as GroupCounts
+    from tallytree.counts.people import count_groups as count_groups
+    from tallytree.counts.region_tables import read_hierarchy as read_hierarchy
     from tallytree.hierarchy import Hierarchy as Hierarchy
-    from tallytree.intervals.making import add_intervals as add_intervals
+    from tallytree.intervals.replicates import add_intervals as add_intervals
     from tallytree.ledger.ledger import Ledger as Ledger
     from tallytree.mechanisms.base import Mechanism as Mechanism
     from tallytree.mechanisms.registry import list_mechanisms as list_mechanisms
     from tallytree.mechanisms.registry import mechanism as mechanism
-    from tallytree.microdata import count_groups as count_groups
-    from tallytree.pipeline import release as release
-    from tallytree.postprocess.solution import Solution as Solution
     from tallytree.privacy.measurements import Measurements as Measurements
     from tallytree.privacy.neighbours import Bounds as Bounds
     from tallytree.privacy.plan import Plan as Plan
-    from tallytree.region_tables import read_hierarchy as read_hierarchy
-    from tallytree.releases import Release as Release
-    from tallytree.releases import load as load
+    from tallytree.publishing.pipeline import release as release
+    from tallytree.releases.released import Release as Release
+    from tallytree.releases.released import load as load
+    from tallytree.research.evaluation import Simulation as Simulation
+    from tallytree.research.evaluation import evaluate as evaluate
+    from tallytree.research.evaluation import simulate as simulate
+    from tallytree.solvers.solution import Solution as Solution
 
 __version__ = "0.2.0"
 
 _HOMES = {
     "Bounds": "privacy.neighbours",
-    "Engine": "engines.settings",
-    "GroupCounts": "counts",
+    "Engine": "counts.engines.session",
+    "GroupCounts": "counts.group_counts",
     "Hierarchy": "hierarchy",
     "Ledger": "ledger.ledger",
     "Measurements": "privacy.measurements",
     "Mechanism": "mechanisms.base",
     "Plan": "privacy.plan",
-    "Release": "releases",
-    "Simulation": "evaluation",
-    "Solution": "postprocess.solution",
-    "add_intervals": "intervals.making",
+    "Release": "releases.released",
+    "Simulation": "research.evaluation",
+    "Solution": "solvers.solution",
+    "add_intervals": "intervals.replicates",
     "compare": "comparison.comparing",
-    "count_groups": "microdata",
-    "evaluate": "evaluation",
+    "count_groups": "counts.people",
+    "evaluate": "research.evaluation",
     "list_mechanisms": "mechanisms.registry",
-    "load": "releases",
+    "load": "releases.released",
     "mechanism": "mechanisms.registry",
-    "read_hierarchy": "region_tables",
-    "release": "pipeline",
-    "simulate": "evaluation",
+    "read_hierarchy": "counts.region_tables",
+    "release": "publishing.pipeline",
+    "simulate": "research.evaluation",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from tallytree.processors import count_processors
-from tallytree.signals import hold_signals
+from tallytree.limits import count_processors
+from tallytree.progress import hold_signals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 
 PACKAGE = Path(__file__).parent
 SOURCES = (
-    *sorted((PACKAGE / "postprocess").glob("*.py")),
-    PACKAGE / "privacy" / "digit_kernel.py",
+    *sorted((PACKAGE / "solvers").rglob("*.py")),
+    PACKAGE / "privacy" / "digits.py",
     PACKAGE / "limits.py",
     PACKAGE / "kernels.py",
 )

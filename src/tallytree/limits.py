@@ -3,8 +3,37 @@
 The cost of a single exchange is at most the sum over levels of w (2 |n^ - n~| + 1), below
 2^20 (2 (2^39 + 2^39) + 1) < 2^62, and two such costs are added. In the chain model the weights of all
 points add up to at most MAX_CHAIN_WEIGHT_SUM x MAX_CELLS = 2^62; weighted values go beyond 64 bits, and are
-never formed (``postprocess/blocks.py``).
+never formed (``solvers/isotonic.py``).
 """
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# How many processors there are for us.
+
+_MOST: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+def count_processors() -> int:
+    """The processors this process may use (fewer than the machine's under a CPU limit)."""
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(found, _MOST.get() or found)
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """Share no work among processors meanwhile.
+
+    On a few rows, handing them to a thread takes longer than the work itself.
+    """
+    before = _MOST.set(1)
+    try:
+        yield
+    finally:
+        _MOST.reset(before)
+
 
 MAX_GROUPS = 2**39
 """Groups in a dataset: 550 billion."""

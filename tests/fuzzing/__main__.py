@@ -43,12 +43,12 @@ def fuzz(name: str, runs: int) -> None:
     """One target, in this process, which ends with it."""
     import atheris
 
-    import tallytree.postprocess
-    import tallytree.privacy.digit_kernel
+    import tallytree.privacy.digits
+    import tallytree.solvers
 
-    for module in pkgutil.iter_modules(tallytree.postprocess.__path__):
+    for module in pkgutil.walk_packages(tallytree.solvers.__path__, "tallytree.solvers."):
         with suppress(ImportError):  # compiled code cannot be instrumented, so it is imported before
-            importlib.import_module(f"tallytree.postprocess.{module.name}")
+            importlib.import_module(module.name)
     with atheris.instrument_imports(include=["tallytree"]):
         from tests.fuzzing.targets import TARGETS
 

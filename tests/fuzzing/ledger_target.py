@@ -84,7 +84,7 @@ def use_ledger(data: bytes) -> bool:
             kind, _, content = part.partition(b"\n")
             if kind in BESIDE:
                 path.with_name(path.name + kind.decode()).write_bytes(content)
-        with mock.patch("tallytree.ledger.sqlite.WAIT_SECONDS", 0):
+        with mock.patch("tallytree.ledger.sqlite_store.WAIT_SECONDS", 0):
             return _check(path)
 
 

@@ -15,15 +15,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 import tallytree as tt
-from tallytree.count_files import write_counts
+from tallytree.cli.specs import ReleaseSpec, read_spec
+from tallytree.counts.count_files import write_counts
 from tallytree.datasets import read_county_table, read_household_sizes
-from tallytree.datasets.zone_map import read_zone_map
-from tallytree.datasets.zones import read_zones
+from tallytree.datasets.zones import read_zone_map, read_zones
 from tallytree.errors import InputError
-from tallytree.manifest import parse_manifest
-from tallytree.report.page import write_page
-from tallytree.report.shapes import read_shapes
-from tallytree.specs import ReleaseSpec, read_spec
+from tallytree.releases.manifest import parse_manifest
+from tallytree.report.map_shapes import read_shapes
+from tallytree.report.report_page import write_page
 from tests.fuzzing.damage import damage
 from tests.fuzzing.ledger_damage import damage_ledger
 from tests.fuzzing.ledger_target import SEEDS, use_ledger

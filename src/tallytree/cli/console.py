@@ -22,9 +22,9 @@ from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 
 if TYPE_CHECKING:
-    from tallytree.releases import Release
-    from tallytree.reproduction.measuring import Tell
-    from tallytree.verification import Verification
+    from tallytree.releases.checks import Verification
+    from tallytree.releases.released import Release
+    from tallytree.research.reproduction.measuring import Tell
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -180,7 +180,7 @@ def print_checks(verification: Verification) -> None:
 
 def print_release(release: Release) -> None:
     """What was protected and how, and what was released."""
-    from tallytree.level_arrays import get_total
+    from tallytree.arrays import get_total
 
     plan = release.measurements.plan
     print_text(release.manifest["privacy"]["statement"])

@@ -11,25 +11,24 @@ from typing import Annotated, NoReturn
 import typer
 
 from tallytree import __version__
-from tallytree.cli.audit import audit
-from tallytree.cli.commands import Group, add_command, join_lines
-from tallytree.cli.compare import compare
+from tallytree.cli.audit_command import audit
+from tallytree.cli.compare_command import compare
 from tallytree.cli.console import print_error, print_text
-from tallytree.cli.count import count
-from tallytree.cli.demo import demo
-from tallytree.cli.evaluate import evaluate
-from tallytree.cli.intervals import intervals
-from tallytree.cli.ledger import app as ledger
-from tallytree.cli.mechanisms import mechanisms
-from tallytree.cli.plan import plan
-from tallytree.cli.release import release
-from tallytree.cli.report import report
-from tallytree.cli.reproduce import reproduce
-from tallytree.cli.unbiased import unbiased
-from tallytree.cli.verify import verify
+from tallytree.cli.count_command import count
+from tallytree.cli.demo_command import demo
+from tallytree.cli.evaluate_command import evaluate
+from tallytree.cli.intervals_command import intervals, unbiased
+from tallytree.cli.ledger_command import app as ledger
+from tallytree.cli.manuals import Group, add_command, join_lines
+from tallytree.cli.mechanisms_command import mechanisms
+from tallytree.cli.plan_command import plan
+from tallytree.cli.release_command import release
+from tallytree.cli.report_command import report
+from tallytree.cli.reproduce_command import reproduce
+from tallytree.cli.verify_command import verify
 from tallytree.errors import CheckError, InputError, describe
-from tallytree.ledger.outcomes import find_outcome
-from tallytree.signals import expect_holds
+from tallytree.ledger.receipts import find_outcome
+from tallytree.progress import expect_holds
 
 FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 141, 143
 

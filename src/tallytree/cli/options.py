@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tallytree.errors import show
-from tallytree.numerals import is_decimal_numeral, is_whole_numeral
+from tallytree.sizes import is_decimal_numeral, is_whole_numeral
 
 MOST_DIGITS = 40
 
@@ -192,7 +192,7 @@ NOT_SETTINGS = ("spec", "as_json")
 
 def gather(given: Mapping[str, Any], spec: Path | None) -> dict[str, Any]:
     """The settings of a command: those of a file, and above them the flags that were given."""
-    from tallytree.specs import read_spec
+    from tallytree.cli.specs import read_spec
 
     flags = {name: value for name, value in given.items() if name not in NOT_SETTINGS and value is not None}
     if "region" in flags:

@@ -14,8 +14,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.comparison.results import Noise, Verdict
-from tallytree.level_arrays import cut_rows, get_rows, get_shape, take_rows
+from tallytree.arrays import cut_rows, get_rows, get_shape, take_rows
+from tallytree.comparison.differences import Noise, Verdict
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.plan import LevelPlan
 

@@ -9,16 +9,105 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from tallytree.comparison.published import PublishedTable, read_published
+from tallytree.arrays import LevelArrays, SparseRows
+from tallytree.counts.arrow import (
+    CSV_ENDINGS,
+    NOT_A_FILE,
+    PARQUET_ENDINGS,
+    Table,
+    looks_like_address,
+    read_columns,
+)
+from tallytree.counts.count_files import has_sensitive_name, read_origin
+from tallytree.counts.count_tables import read_numbers, refuse_repeats
+from tallytree.counts.region_tables import check_purposes, read_tree, refuse_rows
 from tallytree.errors import CountsError, describe, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import PathTree
 from tallytree.privacy.measurements import Measurements
-from tallytree.releases import Release, load
-from tallytree.sizes import Sizes
-from tallytree.tables import CSV_ENDINGS, NOT_A_FILE, PARQUET_ENDINGS, Table, looks_like_address
+from tallytree.releases.released import Release, load
+from tallytree.sizes import Sizes, count_sizes
+
+# A published table of counts, read with the levels of a release to compare with.
+#
+# Its rows may be about the leaves alone, or about regions of all levels, as in ``release.parquet``: a
+# region that has no rows of its own is the sum of its subregions.
 
 Ints = npt.NDArray[np.int64]
+
+NOT_PUBLISHED = "{} true counts, not a published table: 'tallytree evaluate' compares with the truth."
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedTable:
+    """Counts on the regions that the table names, for the sizes of the release."""
+
+    hierarchy: Hierarchy
+    sizes: Sizes
+    counts: LevelArrays
+    clipped: int
+    """Rows of sizes outside the range, which count at its ends."""
+
+
+def read_published(table: Table, release: Release, *, size: str, groups: str) -> PublishedTable:
+    """The counts of a table or its file."""
+    if has_sensitive_name(table):
+        raise CountsError(NOT_PUBLISHED.format("By the name of its file, which says 'sensitive', this is"))
+    root, *below = release.hierarchy.levels
+    check_purposes([*below, size, groups])
+    data = read_columns(table, [*below[:1], size, groups], text=below, also=below[1:])
+    if read_origin(data) is not None:
+        raise CountsError(NOT_PUBLISHED.format("These are"))
+    if data.num_rows == 0:
+        raise CountsError("The table has no rows.")
+    regions = _find_region_columns(data, below)
+    row_size, row_groups = read_numbers(data[size], size), read_numbers(data[groups], groups)
+    refuse_rows(row_size < 0, f"column {show(size)} is negative")
+    refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
+    tree = read_tree(data, regions, release.hierarchy.path(0, 0)[0])
+    _refuse_repeats(tree, row_size)
+    low, high = release.sizes
+    depth = 1 + int(tree.row_level.max())
+    return PublishedTable(
+        Hierarchy.from_arrays([root, *regions][:depth], tree.names[:depth], tree.parents[:depth]),
+        release.sizes,
+        _gather(tree, np.clip(row_size, low, high) - low, row_groups, depth, count_sizes(release.sizes)),
+        int(((row_size < low) | (row_size > high)).sum()),
+    )
+
+
+def _find_region_columns(data: pa.Table, below: list[str]) -> list[str]:
+    """The levels below the root that are in the table: the first ones, with none left out in between."""
+    found = [name for name in below if name in data.column_names]
+    if found != below[: len(found)]:
+        missing = next(name for name in below if name not in found)
+        raise CountsError(f"The table has a column {show(found[-1])}, but none {show(missing)} above it.")
+    return found
+
+
+def _refuse_repeats(tree: PathTree, row_size: Ints) -> None:
+    sizes, size = np.unique(row_size, return_inverse=True)
+    refuse_repeats((tree.row_region * len(tree.names) + tree.row_level) * len(sizes) + size)
+
+
+def _gather(tree: PathTree, size: Ints, groups: Ints, depth: int, cells: int) -> LevelArrays:
+    levels: list[SparseRows] = []
+    for level in reversed(range(depth)):
+        rows = np.flatnonzero(tree.row_level == level)
+        regions = len(tree.names[level])
+        place, values = tree.row_region[rows] * cells + size[rows], groups[rows]
+        if levels:
+            has_rows = np.zeros(regions, dtype=np.bool_)
+            has_rows[tree.row_region[rows]] = True
+            child, column, count = levels[-1].cells(0, levels[-1].shape[0])
+            parent = tree.parents[level + 1][child]
+            lacking = ~has_rows[parent]
+            place = np.concatenate([place, (parent * cells + column)[lacking]])
+            values = np.concatenate([values, count[lacking]])
+        levels.append(SparseRows.from_places(place, values, (regions, cells)))
+    return LevelArrays(levels[::-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tallytree.counts import GroupCounts
-from tallytree.datasets.columns import Ints, read_names, read_whole_numbers
+from tallytree.counts.arrow import Table, read_columns
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.counts.region_tables import refuse_rows
+from tallytree.datasets.census import Ints, read_names, read_whole_numbers
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.region_tables import refuse_rows
 from tallytree.sizes import check_sizes
-from tallytree.tables import Table, read_columns
 
 LEVELS = ("manhattan", "half", "neighbourhood")
 

@@ -1,23 +1,75 @@
-"""The mechanism once more, on released counts in the place of true ones.
-
-No true count is in reach here. The noise is drawn from seeds that are stated, so that anyone can make the
-same intervals from the same release.
-"""
+"""From a release to its intervals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import LevelArrays
+from tallytree.errors import IntervalsError
+from tallytree.hierarchy import Hierarchy
+from tallytree.intervals.pools import CellPool
+from tallytree.intervals.summaries import SummaryPool, find_widths
 from tallytree.limits import MAX_MEASURED
 from tallytree.mechanisms.base import Mechanism
+from tallytree.privacy.accuracy import find_count_deviation
+from tallytree.privacy.budget import Exact, parse_exact
 from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan
+from tallytree.progress import Progress, no_progress
+from tallytree.releases.evidence import find_mechanism_of
+from tallytree.releases.interval_bounds import Intervals
+from tallytree.releases.released import MAKER, Release
+from tallytree.sizes import Sizes, count_sizes, find_whole
+from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
+
+# Released counts in the place of true ones, as what a plan asks its query of.
 
 Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class StandIn:
+    """Counts that add up and are public: those of a release."""
+
+    hierarchy: Hierarchy
+    sizes: Sizes
+    bounds: Bounds
+    levels: LevelArrays
+
+    def array(self, level: int | str) -> Ints:
+        """Regions x sizes."""
+        return self.levels[self.hierarchy.index(level)]
+
+    @cached_property
+    def leaf(self) -> Ints:
+        """Leaves x sizes, in the order of ``hierarchy.leaves``."""
+        level, index = self.hierarchy.leaf_places
+        leaf = np.empty((len(level), count_sizes(self.sizes)), dtype=np.int64)
+        for at in range(len(self.levels)):
+            here = level == at
+            leaf[here] = self.levels[at][index[here]]
+        return leaf
+
+
+def answer_again(plan: Plan, counts: Sequence[Ints]) -> list[Ints]:
+    """What the plan's query gives for released counts, without noise."""
+    levels = counts if isinstance(counts, LevelArrays) else LevelArrays(counts)
+    stand_in = StandIn(plan.hierarchy, plan.sizes, plan.bounds, levels)
+    return [plan.answer(stand_in, level) for level in range(len(plan.levels))]
+
+
+# The mechanism once more, on released counts in the place of true ones.
+#
+# No true count is in reach here. The noise is drawn from seeds that are stated, so that anyone can make the
+# same intervals from the same release.
 
 
 def replicate(
@@ -32,3 +84,154 @@ def replicate(
             draws[:, -1] = 0
         noisy.append(np.clip(values + draws, -MAX_MEASURED, MAX_MEASURED))
     return method.postprocess(Measurements(plan, noisy), total=total).counts
+
+
+REPLICATES, COVERAGE = 50, "0.9"
+LEAST_REPLICATES, MOST_REPLICATES = 10, 10_000
+MOST_CELLS = 10**8
+"""Regions x sizes: the errors of every cell are kept until the last replicate."""
+TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
+
+
+def add_intervals(
+    release: Release,
+    *,
+    replicates: int = REPLICATES,
+    coverage: Exact = COVERAGE,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Release:
+    """The same release with intervals for every count, and for sums, means and quantiles of sizes.
+
+    They hold the true number with probability ``coverage``. The mechanism is run ``replicates`` times on the
+    released counts, and a few times more on one of the replicates, with the same noise for the same ``seed``.
+    All is made from the release alone, and costs no privacy.
+    """
+    if not isinstance(release, Release):
+        raise IntervalsError("Intervals are made for a Release.")
+    if not _has_room(release):
+        raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
+    intervals = make_intervals(
+        find_mechanism_of(release.manifest),
+        release.measurements,
+        release.counts,
+        total=release.total,
+        replicates=replicates,
+        coverage=coverage,
+        seed=seed,
+        progress=progress,
+    )
+    return replace(release, intervals=intervals, made_by=MAKER)
+
+
+def make_intervals(
+    method: Mechanism,
+    measurements: Measurements,
+    counts: Sequence[Ints],
+    *,
+    total: int,
+    replicates: int = REPLICATES,
+    coverage: Exact = COVERAGE,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Intervals:
+    """Intervals of what a mechanism made of measurements."""
+    replicates = check_replicates(replicates)
+    share = _check_coverage(coverage)
+    start = find_whole(seed)
+    if start is None or not 0 <= start < 2**63:
+        raise IntervalsError("The seed must be a whole number, 0 or above.")
+    method.require()
+    plan = measurements.plan
+    again = max(LEAST_REPLICATES, replicates // 5)
+    seeds = np.random.SeedSequence(start).generate_state(replicates + again, np.uint64).tolist()
+    runner = _Runner(method, plan, total, progress("Making intervals", replicates + again))
+    levels = range(len(plan.levels))
+
+    released = [counts[level] for level in levels]
+    cells, first = _make_pools(plan, released)
+    made = runner.run(released, seeds[:replicates], [cells, first])
+    # Post-processing changes counts less when it meets them again: by how much, a second generation tells.
+    cells_again, second = _make_pools(plan, made)
+    runner.run(made, seeds[replicates:], [cells_again, second])
+    more = [one.find_bias() - other.find_bias() for one, other in zip(cells, cells_again, strict=True)]
+
+    widths = find_widths(first, second)
+    sums = None
+    if all(level.query in ADDITIVE for level in plan.levels):
+        sums = estimate_size_sums(measurements)
+    return Intervals(
+        cells=tuple(pool.finish(float(share), bias) for pool, bias in zip(cells, more, strict=True)),
+        summaries=tuple(
+            pool.finish(float(share), widths, None if sums is None else sums[level])
+            for level, pool in enumerate(first)
+        ),
+        coverage=share,
+        replicates=replicates,
+        seed=start,
+    )
+
+
+def _make_pools(plan: Plan, counts: Sequence[Ints]) -> tuple[list[CellPool], list[SummaryPool]]:
+    return (
+        [CellPool(values, find_count_deviation(plan.levels[at])) for at, values in enumerate(counts)],
+        [SummaryPool(values, plan.sizes) for values in counts],
+    )
+
+
+def find_obstacle(release: Release) -> str | None:
+    """Why intervals are not made unless they are asked for."""
+    if not _has_room(release):
+        return TOO_MANY
+    method = find_mechanism_of(release.manifest)
+    if method.small:
+        return f"{method.name} takes long, and would be run many times; --replicates asks for it"
+    return None
+
+
+def _has_room(release: Release) -> bool:
+    plan = release.measurements.plan
+    shapes = [plan.shape(level) for level in range(len(plan.levels))]
+    return sum(regions * sizes for regions, sizes in shapes) <= MOST_CELLS
+
+
+def check_replicates(replicates: object) -> int:
+    """Refuse what is no number of replicates."""
+    number = find_whole(replicates)
+    if number is None or not LEAST_REPLICATES <= number <= MOST_REPLICATES:
+        raise IntervalsError(
+            f"The number of replicates must be a whole number from {LEAST_REPLICATES} to {MOST_REPLICATES:,}."
+        )
+    return number
+
+
+def _check_coverage(coverage: Exact) -> Fraction:
+    share = parse_exact(coverage, "coverage")
+    if not Fraction(1, 2) <= share <= Fraction(99, 100):
+        raise IntervalsError("The coverage must be from 0.5 to 0.99.")
+    return share
+
+
+@dataclass(frozen=True)
+class _Runner:
+    method: Mechanism
+    plan: Plan
+    total: int
+    report: Callable[[int], None]
+
+    def run(
+        self,
+        counts: Sequence[Ints],
+        seeds: Sequence[int],
+        pools: Sequence[Sequence[CellPool | SummaryPool]],
+    ) -> list[Ints]:
+        """Show each replicate of ``counts`` to the pools, level by level; the last one of them."""
+        answered = answer_again(self.plan, counts)
+        for seed in seeds:
+            solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
+            made = [solved[level] for level in range(len(answered))]
+            for pool in pools:
+                for level, values in enumerate(made):
+                    pool[level].add(values)
+            self.report(1)
+        return made

@@ -9,9 +9,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.intervals.statistics import QUANTILES, STATISTICS, WHOLE, summarize
-from tallytree.intervals.unbiased import Estimates
+from tallytree.releases.statistics import QUANTILES, STATISTICS, WHOLE, summarize
 from tallytree.sizes import Sizes
+from tallytree.solvers.unbiased import Estimates
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

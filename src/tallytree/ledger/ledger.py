@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,24 +11,78 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tallytree.errors import InputError, LedgerError, show
-from tallytree.ledger.balances import Balance, Balances, add_up, enter, find_balance
-from tallytree.ledger.entries import CHARGE, CREATE, Entry, find_break, follow
-from tallytree.ledger.outcomes import NOTHING, Attempt, note
-from tallytree.ledger.places import Place, open_store, write_to
-from tallytree.ledger.receipts import Receipt
-from tallytree.privacy.budget import Exact, check_epsilon
-from tallytree.privacy.losses import Loss
+from tallytree.ledger.entries import (
+    CHARGE,
+    CREATE,
+    Balance,
+    Balances,
+    Entry,
+    add_up,
+    enter,
+    find_balance,
+    find_break,
+    follow,
+)
+from tallytree.ledger.receipts import NOTHING, Attempt, Receipt, note
+from tallytree.privacy.budget import Exact, Loss, UnitName, check_epsilon
 from tallytree.privacy.plan import split_loss
-from tallytree.privacy.units import UnitName
 from tallytree.privacy.zcdp import check_delta
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
-    from tallytree.releases import Release
-    from tallytree.verification import Verification
+    from tallytree.releases.checks import Verification
+    from tallytree.releases.released import Release
+
+# Where a ledger is: a file, or a database by its URL.
+
+Place = str | os.PathLike[str]
+"""The path of a SQLite file, or ``postgresql://user@host/database``."""
+
+Begin = Callable[["Transaction", bool], None]
+"""Writes the first entries of a ledger, or more entries; told whether the ledger is new."""
+
+SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def open_store(place: Place) -> Store:
+    """The store of a ledger that there is. Nothing is ever made by looking for it."""
+    from tallytree.ledger import postgres_store, sqlite_store
+
+    if address := _find_url(place):
+        return postgres_store.open_postgres(address)
+    return sqlite_store.open_sqlite(Path(place))
+
+
+def write_to(place: Place, begin: Begin) -> None:
+    """Let ``begin`` write to a ledger, which is made if there is none."""
+    from tallytree.ledger import postgres_store, sqlite_store
+
+    if address := _find_url(place):
+        with postgres_store.connect_postgres(address).write() as transaction:
+            begin(transaction, transaction.make_table())
+    elif os.path.lexists(Path(place)):
+        with sqlite_store.open_sqlite(Path(place)).write() as transaction:
+            begin(transaction, False)
+    else:
+        sqlite_store.make_sqlite(Path(place), lambda transaction: begin(transaction, True))
+
+
+def _find_url(place: Place) -> str:
+    """The URL that a place is; none if it is a path."""
+    if not isinstance(place, (str, os.PathLike)):
+        raise LedgerError("A ledger is given by its path or URL.")
+    if not isinstance(place, str) or not _URL.match(place):
+        return ""
+    if not place.startswith(SCHEMES):
+        raise LedgerError("A ledger is in a file (SQLite), or in a database given as postgresql://...")
+    return place
+
 
 LONGEST_NAME, LONGEST_WHAT = 100, 500
 
@@ -134,7 +190,7 @@ class Ledger:
         one of them in its manifest gives that away, so verify with the releases that you have, at least
         with the last one.
         """
-        from tallytree.ledger.audits import audit
+        from tallytree.ledger.ledger_check import audit
 
         return audit(self._store.read(), releases)
 

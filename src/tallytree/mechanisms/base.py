@@ -14,15 +14,14 @@ import numpy.typing as npt
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS
-from tallytree.numerals import find_whole
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import Query
-from tallytree.signals import expect_holds
-from tallytree.sizes import Sizes
+from tallytree.progress import expect_holds
+from tallytree.sizes import Sizes, find_whole
+from tallytree.solvers.solution import Evidence, Solution
 
 Ints = npt.NDArray[np.int64]
 RegionTotals = Literal["unused", "optional", "needed"]
@@ -130,7 +129,7 @@ class Mechanism(ABC):
 
         A mechanism with another objective, or with a certificate, has its own way.
         """
-        from tallytree.postprocess.objective import add_squares_at, weigh_levels
+        from tallytree.solvers.solution import add_squares_at, weigh_levels
 
         answer = self.query.row_answer
         if answer is None:

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Ints, Mechanism, RegionTotals
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
+from tallytree.solvers.solution import Evidence, Solution
 
 NORMS = ("l1", "l2")
 
@@ -22,7 +22,7 @@ class CountOfCounts(Mechanism):
     root down, the groups of a region are matched in order of size with those of its subregions, and the
     two estimates of a group's size are averaged by their inverse variances. The sizes in the leaves,
     rounded, are the release; every other region is the sum of its leaves. What is not in the published
-    description is settled in ``postprocess/matching.py``.
+    description is settled in ``solvers/matching.py``.
     """
 
     name: ClassVar[str] = "count-of-counts"
@@ -44,12 +44,12 @@ class CountOfCounts(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """Fit, match and merge from the top, add up from the leaves."""
-        from tallytree.postprocess.count_of_counts import solve_count_of_counts
+        from tallytree.solvers.matching import solve_count_of_counts
 
         return solve_count_of_counts(plan.hierarchy, values, total=total, scales=plan.scales, norm=self.norm)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The sum of distances, or of their squares."""
-        from tallytree.postprocess.count_of_counts import assess_count_of_counts
+        from tallytree.solvers.matching import assess_count_of_counts
 
         return assess_count_of_counts(values, counts, norm=self.norm)

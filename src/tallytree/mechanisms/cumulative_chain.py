@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CHAIN, CUMULATIVE, Query
+from tallytree.solvers.solution import Evidence, Solution
 
 CALIBRATIONS = ("sound", "published")
 SOLVERS = ("isotonic", "tables")
@@ -69,12 +69,12 @@ class CumulativeChain(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of the chain model for these measurements."""
-        from tallytree.postprocess.chain import solve_chain_model
+        from tallytree.solvers.chain import solve_chain_model
 
         return solve_chain_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The objective (C6)."""
-        from tallytree.postprocess.chain import assess_chain_model
+        from tallytree.solvers.chain import assess_chain_model
 
         return assess_chain_model(plan.hierarchy, values, counts, scales=plan.scales)

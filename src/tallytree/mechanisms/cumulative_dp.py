@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
+from tallytree.solvers.solution import Evidence, Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,20 +34,20 @@ class CumulativeDP(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The paper's Algorithm 2."""
-        from tallytree.postprocess.tree_model import solve_tree_model
+        from tallytree.solvers.tree.tree_model import solve_tree_model
 
         differences = _find_differences(values, total)
         return solve_tree_model(plan.hierarchy, differences, total=total, scales=plan.scales)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The objective (H1) of the second step, and whether the counts are its optimum."""
-        from tallytree.postprocess.tree_model import assess_tree_model
+        from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, _find_differences(values, total), counts, scales=plan.scales)
 
 
 def _find_differences(values: Sequence[Ints], total: int) -> list[Ints]:
     """The group counts of the first step: each region's answers made monotone."""
-    from tallytree.postprocess.isotonic import fit_isotonic_rows
+    from tallytree.solvers.isotonic import fit_isotonic_rows
 
     return [np.diff(fit_isotonic_rows(level, 0, total), axis=1, prepend=0) for level in values]

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError
 from tallytree.mechanisms.base import Ints, Mechanism, RegionTotals
-from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
+from tallytree.solvers.solution import Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class CumulativeJoint(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The relaxed optimum, rounded."""
-        from tallytree.postprocess.joint_model import solve_joint_model
+        from tallytree.solvers.joint.joint_model import solve_joint_model
 
         known = sum(plan.has_public_totals(level) for level in range(len(plan.levels)))
         return solve_joint_model(

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.mechanisms.qip import QIP
-from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
+from tallytree.solvers.solution import Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class CumulativeQIP(QIP):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The integer optimum by branch and bound."""
-        from tallytree.postprocess.qip_model import solve_cumulative_qip
+        from tallytree.solvers.general.qip_model import solve_cumulative_qip
 
         return solve_cumulative_qip(
             plan.hierarchy,

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
+from tallytree.solvers.solution import Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class CumulativeQP(Mechanism):
     consistent: ClassVar[bool] = False
     cost: ClassVar[str] = "that of an interior-point method on a variable for every region and size"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
-    solver_module: ClassVar[str] = "tallytree.postprocess.qp_model"
+    solver_module: ClassVar[str] = "tallytree.solvers.general.qp_model"
     caveat: ClassVar[str] = (
         "rounding breaks the sums, so it cannot make a release; takes more than ten minutes at Census size; "
         "needs tallytree[solvers]"
@@ -33,6 +33,6 @@ class CumulativeQP(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
-        from tallytree.postprocess.qp_model import solve_cumulative_qp
+        from tallytree.solvers.general.qp_model import solve_cumulative_qp
 
         return solve_cumulative_qp(plan.hierarchy, values, total=total, scales=plan.scales)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
+from tallytree.solvers.solution import Evidence, Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,19 +27,19 @@ class DirectCP(Mechanism):
     cost: ClassVar[str] = "a constraint problem for every region, size and value"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 6"
     small: ClassVar[bool] = True
-    solver_module: ClassVar[str] = "tallytree.postprocess.cp_tables"
+    solver_module: ClassVar[str] = "tallytree.solvers.tree.cp_tables"
     caveat: ClassVar[str] = "needs tallytree[solvers]"
     solver: ClassVar[str] = "constraints"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
-        from tallytree.postprocess.tree_model import solve_tree_model
+        from tallytree.solvers.tree.tree_model import solve_tree_model
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The objective (H1), and whether the counts are an optimum."""
-        from tallytree.postprocess.tree_model import assess_tree_model
+        from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)
 

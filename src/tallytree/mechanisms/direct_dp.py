@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
+from tallytree.solvers.solution import Evidence, Solution
 
 SOLVERS = ("projection", "tables")
 
@@ -42,12 +42,12 @@ class DirectDP(Mechanism):
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         # Imported here: the kernels bring their compiler along.
-        from tallytree.postprocess.tree_model import solve_tree_model
+        from tallytree.solvers.tree.tree_model import solve_tree_model
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The objective (H1), and whether the counts are an optimum."""
-        from tallytree.postprocess.tree_model import assess_tree_model
+        from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
+from tallytree.solvers.solution import Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,11 +25,11 @@ class DirectQP(Mechanism):
     consistent: ClassVar[bool] = False
     cost: ClassVar[str] = "that of an interior-point method on a variable for every region and size"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 5"
-    solver_module: ClassVar[str] = "tallytree.postprocess.qp_model"
+    solver_module: ClassVar[str] = "tallytree.solvers.general.qp_model"
     caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
-        from tallytree.postprocess.qp_model import solve_sizes_qp
+        from tallytree.solvers.general.qp_model import solve_sizes_qp
 
         return solve_sizes_qp(plan.hierarchy, values, total=total, scales=plan.scales)

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
-from tallytree.postprocess.qip_solvers import SOLVERS
+from tallytree.solvers.general.qip_solvers import SOLVERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +16,7 @@ class QIP(Mechanism):
     consistent: ClassVar[bool] = True
     cost: ClassVar[str] = "exponential at worst"
     small: ClassVar[bool] = True
-    solver_module: ClassVar[str] = "tallytree.postprocess.qip_model"
+    solver_module: ClassVar[str] = "tallytree.solvers.general.qip_model"
     caveat: ClassVar[str] = (
         "exact up to the tolerances of the solver, which works in floats; needs tallytree[solvers], or with "
         'solver="gurobi" tallytree[gurobi] and, for more than 2,000 regions x sizes, a Gurobi licence'

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tallytree.mechanisms.base import Ints, Mechanism
-from tallytree.postprocess.solution import Evidence, Solution
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import SIZES, Query
+from tallytree.solvers.solution import Evidence, Solution
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,12 @@ class TopDown(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
         """Level by level from the root; scales do not matter, since no level is weighed against another."""
-        from tallytree.postprocess.topdown import solve_top_down
+        from tallytree.solvers.tree.tree_rounding import solve_top_down
 
         return solve_top_down(plan.hierarchy, values, total=total)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The sum of squares; scales do not matter."""
-        from tallytree.postprocess.topdown import assess_top_down
+        from tallytree.solvers.tree.tree_rounding import assess_top_down
 
         return assess_top_down(values, counts)

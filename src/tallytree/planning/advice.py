@@ -6,24 +6,63 @@ it may be asked as often as one likes.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import permutations
 from typing import Any
 
-from tallytree.counts import GroupCounts
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.drawing.charts import Line, draw_lines
+from tallytree.drawing.pictures import Picture
 from tallytree.errors import MechanismError
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism
-from tallytree.planning.forecasts import Forecast, forecast
-from tallytree.planning.goals import Goal
-from tallytree.planning.splits import even_split, find_split
+from tallytree.planning.forecasts import Forecast, Goal, forecast
 from tallytree.planning.stand_ins import set_bounds
 from tallytree.privacy.budget import MOST_EPSILON, Exact, check_epsilon, parse_exact, show_exact
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.zcdp import check_delta, find_most_delta, parse_delta
 from tallytree.progress import Progress, no_progress
-from tallytree.statement import warn_of_epsilon
+from tallytree.releases.statement import warn_of_epsilon
+
+# The split of the budget over the levels that suits a goal best, in whole percent.
+
+PERCENT = 100
+
+
+def find_split(levels: Sequence[str], score: Callable[[dict[str, int]], float]) -> dict[str, int]:
+    """The split with the least ``score`` that moving percents from level to level leads to.
+
+    From an even split, take the best move of so many percent from one level to another as long as one helps,
+    then try smaller moves, down to one percent. ``score`` must give one split always the same number.
+    """
+    best = even_split(levels)
+    known = {tuple(best.values()): score(best)}
+    step = PERCENT // 4
+    while step >= 1:
+        moved = [
+            {name: best[name] + step * ((name == to) - (name == source)) for name in levels}
+            for source, to in permutations(levels, 2)
+            if best[source] > step
+        ]
+        for split in moved:
+            if tuple(split.values()) not in known:
+                known[tuple(split.values())] = score(split)
+        better = min([best, *moved], key=lambda split: known[tuple(split.values())])
+        if better is best:
+            step //= 2
+        best = better
+    return best
+
+
+def even_split(levels: Sequence[str]) -> dict[str, int]:
+    """As near to even as whole percents are; the last levels get what is left over."""
+    share, over = divmod(PERCENT, len(levels))
+    return {name: share + (place >= len(levels) - over) for place, name in enumerate(levels)}
+
 
 AROUND = (
     Fraction(1, 10),
@@ -189,3 +228,52 @@ def _describe(case: Forecast) -> dict[str, Any]:
         "epsilon": str(case.epsilon),
         "levels": [asdict(level) for level in case.levels],
     }
+
+
+# What a plan leaves behind: a ``release.toml`` ready to run, and a picture of accuracy against epsilon.
+
+LEAST = 0.5
+"""Errors below this, which a logarithmic axis cannot show, are drawn here."""
+
+
+def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
+    """A ``release.toml``: these settings, with the mechanism and the split that were found."""
+    found: dict[str, Any] = {
+        **settings,
+        "epsilon": show_exact(advice.epsilon),
+        "mechanism": advice.planned.mechanism,
+    }
+    if advice.delta is not None:
+        found["delta"] = show_exact(advice.delta)
+    if advice.public_totals is not None:
+        found["public_totals"] = advice.public_totals
+    if advice.bounds != Bounds():  # the ordinary ones go without saying
+        found |= asdict(advice.bounds)
+    lines = [
+        "# Written by `tallytree plan`, from public data: it never saw the sensitive ones.",
+        "# Run it with: tallytree release --spec FILE",
+        *(f"{name} = {_write(value)}" for name, value in found.items()),
+        "",
+        "[budget]",
+        *(f"{_write(level)} = {share}" for level, share in advice.planned.budget.items()),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _write(value: object) -> str:
+    """Texts, numbers and lists of them are in TOML as in JSON, but for one character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def draw_trade_off(advice: Advice) -> Picture:
+    """L1 error at each level against epsilon."""
+    lines = [
+        Line(
+            error.level,
+            [(float(case.epsilon), max(LEAST, case.levels[place].l1)) for case in advice.trade_off],
+        )
+        for place, error in enumerate(advice.planned.levels)
+    ]
+    title = f"Expected error of {advice.planned.mechanism}, by level"
+    return draw_lines(title, lines, x="epsilon", y="L1 error, in groups")

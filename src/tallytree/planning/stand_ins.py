@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from tallytree.count_files import has_sensitive_name, read_origin
-from tallytree.counts import GroupCounts
+from tallytree.arrays import store_cells
+from tallytree.counts.arrow import Table, read_columns
+from tallytree.counts.count_files import has_sensitive_name, read_origin
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import CountsError
-from tallytree.level_arrays import store_cells
-from tallytree.nation import invent_sizes
 from tallytree.privacy.neighbours import Bounds, check_bounds
-from tallytree.releases import load
+from tallytree.releases.released import load
 from tallytree.sizes import Sizes, check_sizes, count_sizes
-from tallytree.tables import Table, read_columns
 
 SEED = 2010
 

@@ -1,13 +1,98 @@
 """Epsilon and its split over the levels, exactly: nothing about privacy is a float."""
 
+from __future__ import annotations
+
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from math import isqrt
 from numbers import Rational, Real
+from typing import Literal
 
 from tallytree.errors import PrivacyError, name_choices, show
-from tallytree.numerals import find_whole, is_numeral
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.queries import Query
+from tallytree.sizes import Sizes, find_whole, is_numeral
+
+# In what a privacy loss is counted, and which noise keeps to it.
+#
+# *epsilon*: pure differential privacy, by two-sided geometric noise calibrated to the L1 sensitivity.
+# *rho*: zero-concentrated differential privacy, by discrete Gaussian noise calibrated to the L2 sensitivity
+# (Canonne, Kamath and Steinke, 2020, Theorem 14: noise of parameter sigma on whole numbers that differ by d
+# in L2 is d^2 / (2 sigma^2)-zCDP).
+
+UnitName = Literal["epsilon", "rho"]
+Distribution = Literal["two-sided geometric", "discrete Gaussian"]
+
+SIGMA_GRID = 10**6
+"""Sigma is a square root, rounded up to a multiple of one part in this."""
+
+
+class Unit(ABC):
+    """A unit of privacy loss."""
+
+    name: UnitName
+    distribution: Distribution
+
+    @abstractmethod
+    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
+        """How far apart a level's answers on two neighbours can be, in the measure that the noise needs."""
+
+    @abstractmethod
+    def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
+        """The least noise that keeps a level's loss."""
+
+    @abstractmethod
+    def find_loss(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
+        """The loss of a level with that noise."""
+
+
+class Epsilon(Unit):
+    """Pure differential privacy."""
+
+    name = "epsilon"
+    distribution = "two-sided geometric"
+
+    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
+        """In L1."""
+        return Fraction(query.sensitivity(bounds, sizes, regions))
+
+    def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
+        """The paper's lambda."""
+        return sensitivity / loss
+
+    def find_loss(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
+        """The sum over the answers of their distances, each divided by the scale."""
+        return sensitivity / scale
+
+
+class Rho(Unit):
+    """Zero-concentrated differential privacy."""
+
+    name = "rho"
+    distribution = "discrete Gaussian"
+
+    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
+        """The square of the L2 distance, which is a whole number."""
+        return Fraction(query.squared_sensitivity(bounds, sizes, regions))
+
+    def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
+        """sigma = sqrt(sensitivity / (2 rho)), rounded up."""
+        square = sensitivity / (2 * loss) * SIGMA_GRID**2
+        root = isqrt(-(-square.numerator // square.denominator))
+        return Fraction(root if root**2 >= square else root + 1, SIGMA_GRID)
+
+    def find_loss(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
+        """Rho = d^2 / (2 sigma^2)."""
+        return sensitivity / (2 * scale**2)
+
+
+EPSILON, RHO = Epsilon(), Rho()
+UNITS: dict[str, Unit] = {unit.name: unit for unit in (EPSILON, RHO)}
+
 
 Exact = str | int | Fraction | Decimal
 """A number that means what it says: "0.1", 1, Fraction(1, 3), Decimal("0.1")."""
@@ -123,3 +208,34 @@ def split_budget(
         raise PrivacyError(f"The budget gives no weight to level {show(missing[0])}; every level needs one.")
     weights = [parse_exact(budget[name], f"The budget of level {show(name)}") for name in levels]
     return tuple(epsilon * weight / sum(weights) for weight in weights)
+
+
+# What a release costs, in every unit that a budget may be kept in.
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A privacy loss: as a rho always, as an epsilon if the noise gives pure differential privacy."""
+
+    rho: Fraction
+    epsilon: Fraction | None = None
+
+    @classmethod
+    def of(cls, value: Loss | Exact) -> Loss:
+        """A loss that may be given as its epsilon."""
+        return value if isinstance(value, Loss) else add_losses("epsilon", [parse_exact(value, "epsilon")])
+
+    def count(self, unit: UnitName) -> Fraction | None:
+        """In a unit; None if it has no bound there."""
+        return self.rho if unit == "rho" else self.epsilon
+
+
+def add_losses(unit: UnitName, parts: Sequence[Fraction]) -> Loss:
+    """What several measurements of the same data cost together.
+
+    Epsilons add up, and so do rhos. A measurement that is epsilon-DP is (epsilon^2 / 2)-zCDP (Bun and
+    Steinke, 2016, Proposition 1.4).
+    """
+    if unit == "rho":
+        return Loss(rho=sum(parts, Fraction(0)))
+    return Loss(rho=sum((part**2 / 2 for part in parts), Fraction(0)), epsilon=sum(parts, Fraction(0)))

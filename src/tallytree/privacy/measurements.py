@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import LevelArrays, SparseRows, Stored, has_mask
 from tallytree.errors import MechanismError
-from tallytree.level_arrays import LevelArrays, Stored, has_mask
 from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.plan import Plan
-from tallytree.sparse_rows import SparseRows
 
 Ints = npt.NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tallytree.errors import PrivacyError
 
 if TYPE_CHECKING:
-    from tallytree.counts import GroupCounts
+    from tallytree.counts.group_counts import GroupCounts
 
 MOST = 2**20
 

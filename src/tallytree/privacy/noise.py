@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import PrivacyError
-from tallytree.numerals import find_whole
-from tallytree.privacy.opendp_library import load_opendp
-from tallytree.privacy.units import Distribution
-from tallytree.processors import count_processors
+from tallytree.limits import count_processors
+from tallytree.privacy.budget import Distribution
+from tallytree.privacy.zcdp import load_opendp
+from tallytree.sizes import find_whole
 
 Ints = npt.NDArray[np.int64]
 Advance = Callable[[int], None]

@@ -9,15 +9,23 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import cut_rows, get_rows
 from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import cut_rows, get_rows
 from tallytree.limits import MAX_CELLS, MAX_SCALE
-from tallytree.privacy.budget import Exact, parse_exact, split_budget
-from tallytree.privacy.losses import Loss, add_losses
+from tallytree.privacy.budget import (
+    EPSILON,
+    RHO,
+    Exact,
+    Loss,
+    Unit,
+    UnitName,
+    add_losses,
+    parse_exact,
+    split_budget,
+)
 from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.privacy.queries import Counted, Query, find_query
-from tallytree.privacy.units import EPSILON, RHO, Unit, UnitName
 from tallytree.privacy.zcdp import convert_rho, parse_delta, settle_rho
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 
@@ -111,7 +119,7 @@ class Plan:
             yield start, query.row_answer(get_rows(counts.levels, level, start, stop))
 
     def _repr_html_(self) -> str:
-        from tallytree.notebooks import write_plan
+        from tallytree.report.notebook import write_plan
 
         return write_plan(self)
 

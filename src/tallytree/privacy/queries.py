@@ -19,9 +19,9 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import LevelArrays
 from tallytree.errors import PrivacyError, name_choices
 from tallytree.hierarchy import Hierarchy
-from tallytree.level_arrays import LevelArrays
 from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes, count_sizes
 

@@ -16,7 +16,23 @@ from typing import Any, Protocol
 
 from tallytree.errors import PrivacyError
 from tallytree.privacy.budget import MOST_EPSILON, Exact, parse_exact
-from tallytree.privacy.opendp_library import load_opendp
+
+# OpenDP, an extra: it is as large as everything else together, and only some releases need it.
+
+
+@cache
+def load_opendp() -> Any:
+    """Its module of everything, ready for use."""
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise PrivacyError(
+            "Gaussian noise (delta, rho) and the sampler 'opendp' need OpenDP, which is not installed: "
+            "pip install 'tallytree[opendp]'."
+        ) from None
+    dp.enable_features("contrib")
+    return dp
+
 
 EPSILON_DIGITS = 7
 """Significant digits of a converted epsilon, rounded up."""

@@ -1,0 +1,266 @@
+"""Whole numbers for every region and size, level by level, where a level may be too large to hold as it is.
+
+A level of ten million regions and a hundred sizes takes nine gigabytes of 64-bit numbers. What is measured
+there mostly fits into 32 bits, and of what is counted most is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self, SupportsIndex, TypeAlias, overload
+
+import numpy as np
+import numpy.typing as npt
+
+# Rows of whole numbers of which most are zero: only the others are kept.
+
+Ints = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Rows x columns: row r has ``values`` in ``columns``, both from ``starts[r]`` to ``starts[r + 1]``.
+
+    Within a row the columns go up, and none comes twice.
+    """
+
+    starts: Ints
+    columns: Places
+    values: npt.NDArray[np.signedinteger]
+    width: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self.starts) - 1, self.width
+
+    @classmethod
+    def from_cells(cls, rows: Ints, columns: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
+        """Cells in any order; what is in one cell is added up, and zeros are left out."""
+        return cls.from_places(rows * shape[1] + columns, values, shape)
+
+    @classmethod
+    def from_places(cls, place: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
+        """The same with a cell given by row * width + column."""
+        if not (place[1:] > place[:-1]).all():
+            order = np.argsort(place, kind="stable")
+            place, values = place[order], values[order]
+            first = np.flatnonzero(np.diff(place, prepend=-1))
+            values = np.add.reduceat(values, first) if len(first) else values
+            place = place[first]
+        if not values.all():
+            place, values = place[values != 0], values[values != 0]
+        rows, columns = np.divmod(place, shape[1])
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+        return cls(starts, columns.astype(np.int32), _shrink(values), shape[1])
+
+    @classmethod
+    def from_dense(cls, rows: npt.NDArray[np.signedinteger]) -> SparseRows:
+        """Rows that are written out."""
+        at, column = np.nonzero(rows)
+        place = at.astype(np.int64) * rows.shape[1] + column
+        return cls.from_places(place, rows[at, column].astype(np.int64), (len(rows), rows.shape[1]))
+
+    @classmethod
+    def from_parts(
+        cls, counts: Sequence[Ints], columns: Sequence[Places], values: Sequence[Ints], width: int
+    ) -> SparseRows:
+        """Rows one after the other: how many cells each has, and these."""
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        return cls(starts, np.concatenate(columns), _shrink(np.concatenate(values)), width)
+
+    def take(self, rows: Ints) -> SparseRows:
+        """These rows, in this order."""
+        counts = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        cells = np.repeat(self.starts[rows] - starts[:-1], counts) + np.arange(int(starts[-1]))
+        return SparseRows(starts, self.columns[cells], self.values[cells], self.width)
+
+    def dense(self, start: int = 0, stop: int | None = None) -> Ints:
+        """The rows from ``start`` to ``stop`` with all their zeros."""
+        stop = self.shape[0] if stop is None else stop
+        found = np.zeros((stop - start, self.width), dtype=np.int64)
+        rows, columns, values = self.cells(start, stop)
+        found[rows - start, columns] = values
+        return found
+
+    def cells(self, start: int, stop: int) -> tuple[Ints, Places, Ints]:
+        """The cells of these rows that are not zero: their rows, columns and values."""
+        rows = np.repeat(np.arange(start, stop), np.diff(self.starts[start : stop + 1]))
+        cells = slice(int(self.starts[start]), int(self.starts[stop]))
+        return rows, self.columns[cells], self.values[cells].astype(np.int64)
+
+    def move(self, places: Ints, count: int) -> SparseRows:
+        """``count`` rows, of which row ``places[r]`` is the sum of all rows r with this place."""
+        if len(places) == count and (places == np.arange(count)).all():
+            return self
+        rows, columns, values = self.cells(0, self.shape[0])
+        return SparseRows.from_cells(places[rows], columns.astype(np.int64), values, (count, self.width))
+
+
+def _shrink(values: Ints) -> npt.NDArray[np.signedinteger]:
+    """In half the room, if they fit."""
+    largest = int(np.abs(values).max(initial=0))
+    return values.astype(np.int32) if largest < 2**31 else values
+
+
+Stored: TypeAlias = "npt.NDArray[np.signedinteger] | SparseRows"
+
+LARGE = 2**27
+"""Regions x sizes of a level from which on it is stored in less room: a gigabyte of 64-bit numbers."""
+
+CHUNK_CELLS = 2**21
+"""Regions x sizes that are worked on at once where all of a level would be too many."""
+
+SPARSE_RATIO = 64
+"""Cells for each that is not zero, from which on zeros are not stored, whatever the size of the level."""
+
+
+def is_large(shape: tuple[int, int]) -> bool:
+    """Whether a level of so many regions and sizes is stored in less room."""
+    return shape[0] * shape[1] > LARGE
+
+
+def is_nearly_empty(shape: tuple[int, int], filled: int) -> bool:
+    """Whether so few cells of a level are not zero that only these are stored, though it is not large."""
+    return shape[0] * shape[1] > CHUNK_CELLS + SPARSE_RATIO * filled
+
+
+def store_cells(place: Ints, values: Ints, shape: tuple[int, int]) -> Ints | SparseRows:
+    """A level of which only some cells, each given once by row * width + column, are not zero."""
+    if is_large(shape) or is_nearly_empty(shape, len(place)):
+        return SparseRows.from_places(place, values, shape)
+    level = np.zeros(shape, dtype=np.int64)
+    level.reshape(-1)[place] = values
+    return level
+
+
+class LevelArrays(Sequence[Ints]):
+    """One array (regions x sizes) for each level, root first; an array is made when it is asked for.
+
+    To go through a large level, ask for it in chunks. What holds true counts is ``sensitive``: it refuses to
+    be pickled.
+    """
+
+    def __init__(self, stored: Sequence[Stored], *, sensitive: bool = False) -> None:
+        self._stored = tuple(map(_freeze, stored))
+        self._sensitive = sensitive
+
+    def __len__(self) -> int:
+        return len(self._stored)
+
+    @overload
+    def __getitem__(self, level: int) -> Ints: ...
+    @overload
+    def __getitem__(self, level: slice) -> list[Ints]: ...
+    def __getitem__(self, level: int | slice) -> Ints | list[Ints]:
+        if isinstance(level, slice):
+            return [self[at] for at in range(*level.indices(len(self)))]
+        stored = self._stored[level]
+        return stored.dense() if isinstance(stored, SparseRows) else stored.astype(np.int64, copy=False)
+
+    def stored(self, level: int) -> Stored:
+        """A level as it is kept."""
+        return self._stored[level]
+
+    def __copy__(self) -> Self:
+        return self  # nothing in it can change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        if self._sensitive:
+            raise TypeError(
+                "The levels of GroupCounts cannot be pickled: they are true counts. A Release can be pickled."
+            )
+        return super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return f"LevelArrays({', '.join(str(stored.shape) for stored in self._stored)})"
+
+
+def has_mask(values: object) -> bool:
+    """Whether cells are masked, as NumPy calls it: an ordinary array of them would have numbers there."""
+    parts = values if isinstance(values, (list, tuple)) else [values]
+    return any(np.ma.is_masked(part) for part in parts)
+
+
+def get_shape(arrays: Sequence[Ints], level: int) -> tuple[int, int]:
+    """Regions and sizes of a level."""
+    rows, columns = _get(arrays, level).shape
+    return rows, columns
+
+
+def get_rows(arrays: Sequence[Ints], level: int, start: int, stop: int) -> Ints:
+    """Some regions of a level, those from ``start`` to ``stop``."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        return stored.dense(start, stop)
+    return stored[start:stop].astype(np.int64, copy=False)
+
+
+def take_rows(arrays: Sequence[Ints], level: int, rows: Ints) -> npt.NDArray[np.signedinteger]:
+    """These regions of a level, in the type that they are kept in."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        return stored.take(rows).dense()
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
+        return stored[rows[0] : rows[-1] + 1]
+    return stored[rows]
+
+
+def get_column(arrays: Sequence[Ints], level: int, column: int) -> Ints:
+    """One size of all regions of a level."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        return np.concatenate([stored.dense(a, b)[:, column] for a, b in cut_rows(*stored.shape)])
+    return stored[:, column].astype(np.int64)
+
+
+def get_cells(arrays: Sequence[Ints], level: int, start: int, stop: int) -> tuple[Ints, Ints, Ints]:
+    """The cells of some regions that are not zero: regions, sizes, values; region by region."""
+    stored = _get(arrays, level)
+    if isinstance(stored, SparseRows):
+        rows, columns, values = stored.cells(start, stop)
+        return rows, columns.astype(np.int64), values
+    part = stored[start:stop]
+    at, size = np.nonzero(part)
+    return (at + start).astype(np.int64), size.astype(np.int64), part[at, size].astype(np.int64)
+
+
+def add_children(arrays: Sequence[Ints], level: int, parents: Ints, count: int) -> Ints:
+    """The rows of a level added up by parent: ``count`` x sizes."""
+    width = get_shape(arrays, level)[1]
+    sums = np.zeros(count * width, dtype=np.int64)
+    for start, stop in cut_rows(len(parents), width):
+        rows, columns, values = get_cells(arrays, level, start, stop)
+        np.add.at(sums, parents[rows] * width + columns, values)
+    return sums.reshape(count, width)
+
+
+def get_total(arrays: Sequence[Ints], level: int) -> int:
+    """All of a level added up."""
+    stored = _get(arrays, level)
+    return int((stored.values if isinstance(stored, SparseRows) else stored).sum(dtype=np.int64))
+
+
+def cut_rows(rows: int, columns: int) -> Iterator[tuple[int, int]]:
+    """Where each chunk of so many rows starts and stops."""
+    step = max(1, CHUNK_CELLS // max(1, columns))
+    yield from pairwise([*range(0, rows, step), rows])
+
+
+def _get(arrays: Sequence[Ints], level: int) -> Stored:
+    return arrays.stored(level) if isinstance(arrays, LevelArrays) else arrays[level]
+
+
+def _freeze(stored: Stored) -> Stored:
+    if isinstance(stored, SparseRows):
+        return stored
+    frozen = stored.view()
+    frozen.flags.writeable = False
+    return frozen

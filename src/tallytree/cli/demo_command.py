@@ -1,0 +1,103 @@
+"""``tallytree demo``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallytree.cli.console import (
+    Json,
+    print_json,
+    print_next_step,
+    print_release,
+    print_table,
+    print_text,
+    show_progress,
+    summarize,
+)
+from tallytree.cli.intervals_command import add_beside, print_intervals
+from tallytree.cli.report_command import print_opening, write_beside
+from tallytree.privacy.budget import show_exact
+
+WIDTH = 30
+REPLICATES = 10
+"""Few, so that the demonstration is short."""
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="The folder to write; an earlier demo there is replaced.", metavar="DIR")
+    ] = Path("tallytree-demo"),
+    epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E")] = "1",
+    as_json: Json = False,
+) -> None:
+    """Release an invented nation, and show how far off the counts are.
+
+    51 states, 3,143 counties, 117 million households by 1 to 1,000 people. It needs no data, and takes some
+    seconds. The errors may be shown because nobody needed protection; a real release has none to show.
+    """
+    from tallytree.datasets.invented import generate_nation
+    from tallytree.files import new_folder
+    from tallytree.publishing.pipeline import release
+    from tallytree.research.evaluation import evaluate
+
+    with new_folder(out, replace=_is_demo(out)) as stage, show_progress(quiet=as_json) as progress:
+        counts = generate_nation()
+        made = release(counts, epsilon=epsilon, progress=progress)
+        made.write_into(stage)
+        write_beside(made, stage)
+    made = add_beside(made, out, replicates=REPLICATES, quiet=as_json)
+    errors = evaluate(made, counts).to_pylist()
+    if as_json:
+        print_json({**summarize(made, str(out)), "errors": errors})
+        return
+    print_text(
+        f"An invented nation of {made.total:,} households, released at epsilon = "
+        f"{show_exact(made.epsilon)} with {made.manifest['mechanism']['name']}."
+    )
+    print_text("")
+    print_release(made)
+    print_intervals(made)
+    print_table(
+        "How far off (shown because the data are invented)",
+        ["level", "regions", "households moved", "share of all", "mean per region"],
+        [
+            [
+                row["level"],
+                f"{len(made.hierarchy.regions(row['level'])):,}",
+                f"{row['l1'] // 2:,}",
+                f"{50 * row['l1'] / made.total:.4f} %",
+                f"{row['l1'] / 2 / len(made.hierarchy.regions(row['level'])):,.1f}",
+            ]
+            for row in errors
+        ],
+    )
+    _print_sizes(made.counts[0][0].tolist(), counts.array(0)[0].tolist())
+    print_next_step(out)
+    print_opening(out)
+
+
+def _is_demo(folder: Path) -> bool:
+    """Whether a folder is the release of an earlier demo, the only thing that a demo replaces."""
+    from tallytree.datasets.invented import INVENTED
+    from tallytree.errors import FolderError
+    from tallytree.releases.manifest import parse_manifest, read_manifest
+    from tallytree.releases.released import MANIFEST
+
+    try:
+        manifest = parse_manifest(read_manifest(folder / MANIFEST).decode())
+    except (OSError, UnicodeDecodeError, FolderError):
+        return False
+    assumed = manifest["privacy"].get("assumed")
+    return isinstance(assumed, list) and INVENTED in assumed
+
+
+def _print_sizes(released: list[int], true: list[int], shown: int = 10) -> None:
+    """The nation's distribution as bars; the truth beside it, which only a demonstration may show."""
+    rows = [
+        [str(i + 1), "█" * round(WIDTH * released[i] / max(released)), f"{released[i]:,}", f"{true[i]:,}"]
+        for i in range(shown)
+    ]
+    rest = slice(shown, None)
+    rows.append([f"{shown + 1} and more", "", f"{sum(released[rest]):,}", f"{sum(true[rest]):,}"])
+    print_table("Households by size, nation", ["people", "", "released", "true"], rows, left=2)

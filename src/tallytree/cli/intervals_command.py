@@ -1,0 +1,154 @@
+"""``tallytree intervals``."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tallytree.cli.console import Json, print_error, print_json, print_table, print_text, show_progress
+from tallytree.cli.options import parse_whole
+from tallytree.cli.report_command import print_opening, write_beside
+
+if TYPE_CHECKING:
+    from tallytree.releases.released import Release
+
+# ``tallytree unbiased``.
+
+
+def unbiased(
+    folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
+    out: Annotated[
+        Path, typer.Option(help="The table to write: Parquet, or CSV by its name.", metavar="FILE")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Write estimates without bias, with their exact variances.
+
+    They are made from a release's measurements alone. Released counts are never negative, which makes them
+    err upwards where there are few groups. These may be negative, and are right on average: for models and
+    for sums over many cells.
+    """
+    from tallytree.releases.interval_bounds import write_estimates
+    from tallytree.releases.released import load
+
+    rows = write_estimates(load(folder).estimate_unbiased(), out)
+    if as_json:
+        print_json({"out": str(out), "rows": rows})
+    else:
+        print_text(f"Written to {out}: {rows:,} rows with 'estimate' and 'variance'.")
+
+
+def intervals(
+    folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
+    replicates: Annotated[
+        int,
+        typer.Option(
+            help="How often the mechanism is run on the released counts.", metavar="N", parser=parse_whole
+        ),
+    ] = 50,
+    coverage: Annotated[
+        str, typer.Option(help="How often an interval holds the true number: a share.", metavar="C")
+    ] = "0.9",
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Another one draws other noise for the replicates.", metavar="N", parser=parse_whole
+        ),
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Add intervals to a release: how far its numbers may be off.
+
+    For every count, and for sums, means and quantiles of group size. They include what post-processing does,
+    and are made from the release alone: they cost no privacy. intervals.parquet has them for every region and
+    size, summaries.parquet for every region; the report shows them.
+    """
+    from tallytree.errors import IntervalsError
+    from tallytree.intervals.replicates import add_intervals
+    from tallytree.releases.released import load
+
+    release = load(folder)
+    failed = [check for check in release.verify().checks if check.failed]
+    if failed:
+        raise IntervalsError(f"The release fails its check of {failed[0].name}: no intervals can be trusted.")
+    with show_progress(quiet=as_json) as progress:
+        made = add_intervals(release, replicates=replicates, coverage=coverage, seed=seed, progress=progress)
+    made.write_intervals(folder)
+    write_beside(made, folder)
+    if as_json:
+        print_json({"folder": str(folder), **describe(made)})
+        return
+    print_intervals(made)
+    print_opening(folder)
+
+
+def add_beside(release: Release, folder: Path, *, replicates: int | None, quiet: bool) -> Release:
+    """Add the intervals of a new release, which is in its folder already, and write the report anew.
+
+    The release has been paid for. Whatever happens here must not cost it.
+    """
+    from tallytree.intervals.replicates import REPLICATES, add_intervals, find_obstacle
+
+    obstacle = find_obstacle(release) if replicates is None else None
+    if replicates == 0 or obstacle:
+        if obstacle and not quiet:
+            print_text(f"There are no intervals: {obstacle}.")
+        return release
+    try:
+        with show_progress(quiet=quiet) as progress:
+            made = add_intervals(release, replicates=replicates or REPLICATES, progress=progress)
+        made.write_intervals(folder)
+    except BaseException as error:
+        command = shlex.join(["tallytree", "intervals", str(folder)])
+        later = f"The release is complete without intervals; they can be made later: {command}"
+        if isinstance(error, Exception):
+            print_error(f"No intervals were made ({type(error).__name__}). {later}")
+            return release
+        print_error(later)
+        raise
+    write_beside(made, folder)
+    return made
+
+
+def describe(release: Release) -> dict[str, object]:
+    """What was made, for JSON."""
+    found = release.intervals
+    if found is None:
+        return {"intervals": None}
+    widths = [float((cells.high - cells.low).mean()) for cells in found.cells]
+    return {
+        "intervals": {
+            **found.to_dict(),
+            "mean_width": dict(zip(release.hierarchy.levels, widths, strict=True)),
+        }
+    }
+
+
+def print_intervals(release: Release) -> None:
+    """How wide the intervals are, level by level."""
+    import numpy as np
+
+    found = release.intervals
+    if found is None:
+        return
+    rows = []
+    for level, cells in enumerate(found.cells):
+        counts = release.counts[level]
+        half = (cells.high - cells.low)[counts > 0] / 2
+        open_zeros = int(((counts == 0) & (cells.high > 0)).sum())
+        rows.append(
+            [
+                release.hierarchy.levels[level],
+                f"± {np.median(half):,.1f}" if len(half) else "",
+                f"± {half.max():,.1f}" if len(half) else "",
+                f"{open_zeros:,}",
+            ]
+        )
+    print_table(
+        f"{float(100 * found.coverage):g} % intervals of the counts, from {found.replicates} replicates",
+        ["level", "half of them within", "the widest", "zeros that may not be"],
+        rows,
+    )

@@ -1,0 +1,145 @@
+"""``tallytree ledger``: create, show, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tallytree.cli.console import Json, print_checks, print_json, print_table, print_text
+from tallytree.cli.manuals import Group, add_command, join_lines
+
+DESCRIPTION = """\
+Keep what was spent on each dataset, so that it stays in bounds.
+
+A ledger is a record that is only added to, and that shows tampering: a file, or a PostgreSQL database that
+several people share. A release made with --ledger is charged before its noise is drawn, and refused if the
+budget does not allow it.
+"""
+
+app = typer.Typer(
+    name="ledger",
+    cls=Group,
+    help=join_lines(DESCRIPTION),
+    epilog="Begin with 'tallytree ledger create --help'.",
+    no_args_is_help=True,
+)
+
+Place = Annotated[
+    str, typer.Argument(help="A file, or a database as postgresql://user@host/database.", metavar="FILE|URL")
+]
+
+
+def create(
+    place: Place,
+    dataset: Annotated[str, typer.Option(help="The dataset's name.", metavar="NAME")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="Its total budget, such as 3, which can never be changed.", metavar="E")
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="For releases with Gaussian noise: the budget's delta, such as 1e-10.", metavar="D"
+        ),
+    ] = None,
+    rho: Annotated[
+        str | None, typer.Option(help="The total budget as a rho, in place of epsilon.", metavar="R")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Give a dataset its total budget, in a new ledger or in one that there is.
+
+    Releases made with --ledger are charged to it, and refused when it is used up. With --delta the budget is
+    kept as a rho of zero-concentrated differential privacy, which releases with Gaussian noise need; others
+    may be charged to it too.
+    """
+    from tallytree.ledger.ledger import Ledger
+    from tallytree.privacy.budget import show_exact
+
+    ledger = Ledger.create(place, dataset=dataset, epsilon=epsilon, delta=delta, rho=rho)
+    balance = ledger.balance(dataset)
+    if as_json:
+        print_json({"dataset": balance.dataset, "unit": balance.unit, "total": str(balance.total)})
+        return
+    print_text(f"Dataset {balance.dataset} has the budget {balance.unit} = {show_exact(balance.total)}.")
+
+
+def show(place: Place, as_json: Json = False) -> None:
+    """Show what was spent on each dataset, what is left, and every entry.
+
+    Amounts are exact: fractions of epsilon or rho, never rounded.
+    """
+    from dataclasses import asdict
+
+    from tallytree.ledger.ledger import Ledger
+
+    record = Ledger(place).read()
+    balances = record.balances.values()
+    if as_json:
+        datasets: list[dict[str, Any]] = [
+            {
+                "dataset": balance.dataset,
+                "unit": balance.unit,
+                "total": str(balance.total),
+                "spent": str(balance.spent),
+                "remaining": str(balance.remaining),
+                "charges": balance.charges,
+            }
+            for balance in balances
+        ]
+        print_json({"datasets": datasets, "entries": [asdict(entry) for entry in record.entries]})
+        return
+    print_table(
+        "Budgets",
+        ["dataset", "unit", "total", "spent", "remaining", "charges"],
+        [
+            [b.dataset, b.unit, str(b.total), str(b.spent), str(b.remaining), f"{b.charges:,}"]
+            for b in balances
+        ],
+        left=2,
+    )
+    print_table(
+        "Entries",
+        ["entry", "time (UTC)", "dataset", "kind", "unit", "amount", "what"],
+        [
+            [str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.unit, e.amount, e.what]
+            for e in record.entries
+        ],
+        left=7,
+    )
+
+
+def verify(
+    place: Place,
+    release: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A release folder that was charged to it; repeat for more. Without one, entries cut off at "
+            "the end cannot be noticed.",
+            metavar="DIR",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check that no entry was changed or is missing, and that releases were paid.
+
+    The hashes that tie the entries together are computed again, and so are the sums. The first entry that is
+    wrong is named.
+    """
+    from tallytree.ledger.ledger import Ledger
+    from tallytree.releases.released import load
+
+    ledger = Ledger(place)
+    verification = ledger.verify([load(folder) for folder in release or ()])
+    if as_json:
+        print_json(verification.to_dict())
+    else:
+        print_checks(verification)
+        print_text(verification.describe() if verification else "The ledger is not what was written.")
+    if not verification:
+        raise typer.Exit(1)
+
+
+for command in (create, show, verify):
+    add_command(app, command)

@@ -1,0 +1,289 @@
+"""``tallytree release``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tallytree.cli.console import (
+    Json,
+    print_error,
+    print_json,
+    print_next_step,
+    print_release,
+    print_text,
+    print_warning,
+    show_progress,
+    summarize,
+)
+from tallytree.cli.intervals_command import add_beside, describe, print_intervals
+from tallytree.cli.options import (
+    DatabaseTable,
+    EngineName,
+    Frame,
+    Group,
+    Master,
+    MaxQuantity,
+    MaxRecords,
+    MemoryLimit,
+    Missing,
+    Person,
+    Quantity,
+    Regions,
+    RegionTable,
+    Root,
+    RootLevel,
+    SizeRange,
+    Source,
+    Spec,
+    SpillFolder,
+    Threads,
+    gather,
+    parse_whole,
+)
+from tallytree.cli.report_command import print_opening, write_beside
+
+if TYPE_CHECKING:
+    from tallytree.cli.specs import ReleaseSpec
+    from tallytree.counts.group_counts import GroupCounts
+    from tallytree.ledger.ledger import Ledger
+    from tallytree.ledger.receipts import Receipt
+    from tallytree.privacy.budget import Loss
+    from tallytree.releases.released import Release
+
+PRIVACY = "Privacy and accuracy"
+COUNTS = "A table of counts, in place of people"
+LEDGER = "What was spent before"
+
+LONG_WORK = 2**26
+"""Regions x sizes from which on people are told what to expect."""
+
+
+def release(
+    source: Source = None,
+    group: Group = None,
+    region: Regions = None,
+    sizes: SizeRange = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            help="The privacy budget, such as 1 or 0.1; at most 1000.", metavar="E", rich_help_panel=PRIVACY
+        ),
+    ] = None,
+    mechanism: Annotated[
+        str | None,
+        typer.Option(
+            help="How: see 'tallytree mechanisms'.",
+            metavar="NAME",
+            show_default="cumulative-joint",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            help="How the levels share the budget: positive weights.",
+            metavar="LEVEL=W,...",
+            show_default="evenly",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    public_totals: Annotated[
+        str | None,
+        typer.Option(
+            help="Keep the public numbers of groups of regions down to this level.",
+            metavar="LEVEL",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10, and at most "
+            "one in ten times the number of groups. Needs the extra opendp.",
+            metavar="D",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    rho: Annotated[
+        str | None,
+        typer.Option(
+            help="The budget of Gaussian noise as a rho, in place of epsilon.",
+            metavar="R",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            help="The exact sampler: digits or opendp; gaussian with --delta.",
+            metavar="NAME",
+            show_default="digits",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    root: Root = None,
+    root_level: RootLevel = None,
+    hierarchy: RegionTable = None,
+    person: Person = None,
+    quantity: Quantity = None,
+    max_records: MaxRecords = None,
+    max_quantity: MaxQuantity = None,
+    frame: Frame = None,
+    missing: Missing = None,
+    table: DatabaseTable = None,
+    engine: EngineName = None,
+    master: Master = None,
+    memory_limit: MemoryLimit = None,
+    spill_folder: SpillFolder = None,
+    threads: Threads = None,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of group sizes.", metavar="COLUMN", show_default="size", rich_help_panel=COUNTS
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            help="The column of numbers of groups.",
+            metavar="COLUMN",
+            show_default="groups",
+            rich_help_panel=COUNTS,
+        ),
+    ] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="The ledger to charge: see 'tallytree ledger'.", metavar="FILE|URL", rich_help_panel=LEDGER
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            help="The ledger's dataset to charge.",
+            metavar="NAME",
+            show_default="the only one",
+            rich_help_panel=LEDGER,
+        ),
+    ] = None,
+    replicates: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs of the mechanism on the released counts, for the intervals; 0 for none.",
+            metavar="N",
+            parser=parse_whole,
+            show_default="50",
+        ),
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(help="The folder to write, which must be new.", metavar="DIR")
+    ] = None,
+    spec: Spec = None,
+    as_json: Json = False,
+) -> None:
+    """Release counts of groups by size, under differential privacy.
+
+    With --group, SOURCE has a row for each record of a person. Without it, SOURCE is a table of counts: a row
+    for each leaf region and size, with the number of groups.
+
+    The folder holds the counts with intervals, the noisy measurements, a manifest that says what is promised,
+    and a report to read and explore; it appears complete or not at all. With --ledger, the loss is charged to
+    a dataset's budget before any noise is drawn. Without one nothing remembers that epsilons of several
+    releases add up.
+    """
+    given = locals()
+    from tallytree.cli.specs import ReleaseSpec, parse_budget
+    from tallytree.ledger.receipts import read_receipt
+    from tallytree.releases.statement import warn_of_epsilon
+
+    parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
+    settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
+    settled = settings.settle()
+    print_warning(warn_of_epsilon(settled.epsilon))  # while there is time to think again
+    book = _find_ledger(settings, settled.loss)
+    # Until the last word is printed: whoever is interrupted is told what was spent.
+    with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
+        made = _make(settings, book, quiet=as_json)
+        made = add_beside(made, Path(settings.out), replicates=settings.replicates, quiet=as_json)
+        charged = made.manifest["privacy"]["ledger"]
+        if as_json:
+            print_json({**summarize(made, settings.out), "ledger": charged, **describe(made)})
+            return
+        print_release(made)
+        print_intervals(made)
+        receipt = read_receipt(made.manifest)
+        print_text(charged if receipt is None else receipt.describe())
+        print_next_step(settings.out)
+        print_opening(Path(settings.out))
+
+
+def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release:
+    """Make the release and write its folder."""
+    from tallytree.files import new_folder
+    from tallytree.publishing.pipeline import release as make_release
+
+    # The folder is made first: a place that cannot be written to must not cost any budget.
+    with new_folder(Path(settings.out)) as stage, show_progress(quiet=quiet) as progress:
+        counts = settings.count(progress)
+        _tell_size(counts)
+        made = make_release(
+            counts,
+            epsilon=settings.epsilon,
+            delta=settings.delta,
+            rho=settings.rho,
+            mechanism=settings.mechanism,
+            budget=settings.budget,
+            public_totals=settings.public_totals,
+            noise=settings.noise,
+            ledger=book,
+            dataset=settings.dataset,
+            progress=progress,
+        )
+        made.write_into(stage)
+        write_beside(made, stage)
+    return made
+
+
+def _tell_size(counts: GroupCounts) -> None:
+    """Say at once, and before anything is charged, that the work will be long."""
+    low, high = counts.sizes
+    regions, sizes = counts.hierarchy.region_count, high - low + 1
+    if regions * sizes > LONG_WORK:
+        print_error(
+            f"{regions:,} regions x {sizes:,} sizes make {regions * sizes:,} cells: expect minutes of work "
+            "and gigabytes of memory. A smaller largest size makes fewer; larger groups count at it."
+        )
+
+
+def _find_ledger(settings: ReleaseSpec, loss: Loss) -> Ledger | None:
+    """The ledger to charge. It is asked before the counting, which may take long, and charged after it."""
+    from tallytree.ledger.ledger import Ledger
+
+    if settings.ledger is None:
+        return None
+    ledger = Ledger(settings.ledger)
+    ledger.require(loss, dataset=settings.dataset)
+    return ledger
+
+
+def _is_in(folder: str) -> Callable[[Receipt], bool]:
+    """Whether a folder holds the release that a charge paid for."""
+
+    def look(receipt: Receipt) -> bool:
+        from tallytree.errors import FolderError
+        from tallytree.ledger.receipts import read_receipt
+        from tallytree.releases.manifest import parse_manifest, read_manifest
+        from tallytree.releases.released import MANIFEST
+
+        try:
+            manifest = parse_manifest(read_manifest(Path(folder) / MANIFEST).decode())
+            return read_receipt(manifest) == receipt
+        except (OSError, UnicodeDecodeError, FolderError):
+            return False
+
+    return look

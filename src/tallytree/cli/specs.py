@@ -1,0 +1,276 @@
+"""A count or a release written down: what the commands take as flags or as a ``release.toml``."""
+
+from __future__ import annotations
+
+import glob
+import os
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, fields
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Self, cast
+
+from tallytree.counts.engines.opening import is_address
+from tallytree.counts.engines.session import Engine, EngineName
+from tallytree.counts.engines.source_files import find_files, has_file_ending, share_files
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.counts.region_tables import check_region_columns, check_root, read_hierarchy
+from tallytree.errors import EngineError, SpecError, describe, name_choices, show
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.registry import DEFAULT
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.plan import Plan
+from tallytree.progress import Progress
+from tallytree.sizes import Sizes, check_sizes, is_whole_numeral
+
+PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
+LISTS = ("regions", "group")
+NOT_TEXT = (
+    "sizes",
+    "epsilon",
+    "delta",
+    "rho",
+    "budget",
+    "max_records",
+    "max_quantity",
+    "threads",
+    "replicates",
+    *LISTS,
+)
+
+ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
+OF_PEOPLE = ("person", "quantity", "frame", "missing", "table", *ENGINE)
+"""Settings for records of people, which ``group`` tells of."""
+OF_COUNTS = ("size", "groups")
+"""Settings for a table of counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountSpec:
+    """Everything that counting the groups of people needs."""
+
+    source: str
+    """Files, or the URL of a database."""
+    regions: list[str]
+    sizes: Sizes
+    out: str
+    group: list[str] | None = None
+    person: str | None = None
+    quantity: str | None = None
+    max_records: int | None = None
+    max_quantity: int | None = None
+    frame: str | None = None
+    missing: str = "refuse"
+    hierarchy: str | None = None
+    root: str = "all"
+    root_level: str = "root"
+    table: str | None = None
+    engine: str = "duckdb"
+    master: str | None = None
+    memory_limit: str | None = None
+    spill_folder: str | None = None
+    threads: int | None = None
+
+    @classmethod
+    def from_values(cls, values: Mapping[str, Any]) -> Self:
+        """Check the names and types of what was given."""
+        known = {f.name: f for f in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise SpecError(f"There is no setting {show(name)}: {name_choices(name, known)}")
+        for name, field in known.items():
+            if field.default is MISSING and name not in values:
+                raise SpecError(f"The setting {name!r} is missing.")
+        checked = dict(values)
+        if isinstance(checked.get("group"), str):
+            checked["group"] = [checked["group"]]
+        for name, value in checked.items():
+            if name in LISTS and not isinstance(value, list):
+                raise SpecError(f"The setting {name!r} must be a list of column names.")
+            if name not in NOT_TEXT and not isinstance(value, str):
+                raise SpecError(f"The setting {name!r} must be text.")
+        checked["sizes"] = parse_sizes(checked["sizes"])
+        cls._refuse_strangers(checked)
+        return cls(**checked)
+
+    @classmethod
+    def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
+        if "group" not in values:
+            raise SpecError("The setting 'group' is missing: the column that tells groups apart.")
+
+    def count(self, progress: Progress) -> GroupCounts:
+        """Count the groups of the source. Sensitive."""
+        from tallytree.counts.people import Missing, count_groups
+
+        assert self.group is not None
+        return count_groups(
+            self.source,
+            group=self.group,
+            regions=self.regions,
+            sizes=self.sizes,
+            root=self.root,
+            root_level=self.root_level,
+            person=self.person,
+            quantity=self.quantity,
+            max_records=1 if self.max_records is None else self.max_records,
+            max_quantity=self.max_quantity,
+            frame=self.frame,
+            missing=cast(Missing, self.missing),
+            hierarchy=self.read_hierarchy(),
+            table=self.table,
+            engine=Engine(
+                name=cast(EngineName, self.engine),
+                master=self.master,
+                memory_limit=self.memory_limit,
+                spill_folder=self.spill_folder,
+                threads=self.threads,
+            ),
+            progress=progress,
+        )
+
+    @property
+    def bounds(self) -> Bounds | None:
+        """What a person adds at most, if that was said."""
+        if self.max_records is None and self.max_quantity is None:
+            return None
+        return Bounds(
+            max_records=1 if self.max_records is None else self.max_records,
+            max_quantity=1 if self.max_quantity is None else self.max_quantity,
+        )
+
+    def read_hierarchy(self) -> Hierarchy | None:
+        """The public regions, if there is a table of them."""
+        if self.hierarchy is None:
+            return None
+        with suppress(EngineError):  # whoever reads the source says what is wrong with it
+            if not is_address(self.source) and share_files(find_files(self.source).paths, [self.hierarchy]):
+                raise SpecError(
+                    "The table of regions is the source itself, but regions must be public: give a public "
+                    "list of them, or none, and they are read from the source."
+                )
+        return read_hierarchy(
+            self.hierarchy, regions=self.regions, root=self.root, root_level=self.root_level
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseSpec(CountSpec):
+    """Everything that a release needs, from people or from a table of counts."""
+
+    epsilon: str | int | Decimal | None = None
+    delta: str | int | Decimal | None = None
+    rho: str | int | Decimal | None = None
+    size: str = "size"
+    groups: str = "groups"
+    mechanism: str = DEFAULT
+    budget: Mapping[str, str | int | Decimal] | None = None
+    public_totals: str | None = None
+    noise: str | None = None
+    ledger: str | None = None
+    dataset: str | None = None
+    replicates: int | None = None
+    """For the intervals; none of them with 0."""
+
+    @classmethod
+    def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
+        if "epsilon" not in values and "rho" not in values:
+            raise SpecError("The setting 'epsilon' is missing: the privacy budget.")
+        people = "group" in values
+        for name in OF_COUNTS if people else OF_PEOPLE:
+            if name in values:
+                other = "a table of counts: leave 'group' out" if people else "people: give 'group' as well"
+                raise SpecError(f"The setting {name!r} belongs to {other}.")
+
+    def settle(self) -> Plan:
+        """What the release will cost, before anything is counted: here what is wrong with it is refused.
+
+        The plan is for one region at each level, since how many there are is not known yet.
+        """
+        from tallytree.intervals.replicates import check_replicates
+        from tallytree.publishing.pipeline import prepare
+
+        check_region_columns(self.regions)
+        check_root(self.root, self.root_level)
+        if self.replicates is not None and self.replicates != 0:
+            check_replicates(self.replicates)
+        levels = [self.root_level, *self.regions]
+        _, plan, _ = prepare(
+            Hierarchy.from_paths(levels, [levels]),
+            sizes=self.sizes,
+            bounds=self.bounds,
+            epsilon=self.epsilon,
+            mechanism=self.mechanism,
+            budget=self.budget,
+            public_totals=self.public_totals,
+            delta=self.delta,
+            rho=self.rho,
+            noise=self.noise,
+        )
+        return plan
+
+    def count(self, progress: Progress) -> GroupCounts:
+        """The counts of the source, or of its people. Sensitive."""
+        if self.group is not None:
+            return super().count(progress)
+        return GroupCounts.from_table(
+            self.source,
+            regions=self.regions,
+            size=self.size,
+            groups=self.groups,
+            sizes=self.sizes,
+            root=self.root,
+            root_level=self.root_level,
+            hierarchy=self.read_hierarchy(),
+            bounds=self.bounds,
+        )
+
+
+def read_spec(path: Path) -> dict[str, Any]:
+    """The settings of a ``release.toml``; its paths are relative to it. Decimals stay exact."""
+    try:
+        with path.open("rb") as file:
+            values = tomllib.load(file, parse_float=Decimal)
+    except FileNotFoundError:
+        raise SpecError(f"There is no file {show(path, most=150)}.") from None
+    except OSError as error:
+        raise SpecError(f"The file {show(path, most=150)} cannot be read: {describe(error)}.") from None
+    except (ValueError, RecursionError):
+        raise SpecError(f"The file {show(path, most=150)} is not valid TOML.") from None
+    for name in PATHS:
+        text = values.get(name)
+        # A URL stays one; beside it, a frame is a table in the database unless it is called like a file.
+        names_table = (
+            name == "frame" and "table" in values and isinstance(text, str) and not has_file_ending(text)
+        )
+        if isinstance(text, str) and not is_address(text) and not names_table:
+            values[name] = _join(path.parent, text)
+    return values
+
+
+def _join(folder: Path, text: str) -> str:
+    """A path or a glob below a folder, whose own name is not a glob."""
+    pattern = glob.has_magic(text) and not os.path.lexists(folder / text)
+    return str(Path(glob.escape(str(folder))) / text if pattern else folder / text)
+
+
+def parse_sizes(value: object) -> Sizes:
+    """A range of sizes from ``"1:20"`` or ``[1, 20]``."""
+    if not isinstance(value, str):
+        return check_sizes(value)
+    parts = value.split(":")
+    if len(parts) != 2 or not all(is_whole_numeral(part.strip()) and len(part) < 19 for part in parts):
+        raise SpecError(f"The sizes {show(value)} are not a range such as 1:20.")
+    return check_sizes((int(parts[0]), int(parts[1])))
+
+
+def parse_budget(text: str) -> dict[str, str]:
+    """The levels' weights from ``"nation=1,state=2,county=7"``."""
+    weights: dict[str, str] = {}
+    for part in text.split(","):
+        name, equals, weight = part.partition("=")
+        if not equals or not name.strip() or name.strip() in weights:
+            raise SpecError(f"The budget {show(text)} is not a list such as nation=1,state=2.")
+        weights[name.strip()] = weight.strip()
+    return weights

@@ -1,0 +1,31 @@
+"""``tallytree verify``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tallytree.cli.console import Json, print_checks, print_json, print_text
+
+
+def verify(
+    folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
+    quick: Annotated[bool, typer.Option("--quick", help="Do not repeat the post-processing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Check a release folder, from what is in it alone.
+
+    Everything adds up; the noise fits the budget, and the measurements scatter by as much; what is promised
+    follows from the plan; the charge to a ledger covers it; the objective and the post-processing come out
+    again; and no file was changed. A check that could not be made is shown as such.
+    """
+    from tallytree.releases.released import load
+
+    verification = load(folder).verify(recompute=not quick)
+    if as_json:
+        print_json(verification.to_dict())
+    else:
+        print_checks(verification)
+        print_text(verification.describe() if verification else "The release does not hold what it promises.")
+    if not verification:
+        raise typer.Exit(1)

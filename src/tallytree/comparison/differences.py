@@ -1,0 +1,183 @@
+"""What a comparison found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from tallytree.errors import show
+from tallytree.hierarchy import Path
+from tallytree.sizes import Sizes
+
+Verdict = Literal["explained", "more", "less"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A region and size of which A and B have different numbers of groups."""
+
+    path: Path
+    size: int
+    a: int
+    b: int
+
+    @property
+    def difference(self) -> int:
+        """How many more B has."""
+        return self.b - self.a
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The regions of a level that only one of the two has."""
+
+    regions: int
+    groups: int
+    """In all of them."""
+    examples: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far apart what was measured for A and for B is, and what noise alone would do to the same data."""
+
+    answers: int
+    """Measured numbers that were compared."""
+    found: float
+    """The root of the mean square of their differences."""
+    expected: float
+    """The same if only the noise differed."""
+    largest: int
+    """The largest difference of one answer."""
+    reach: int
+    """With noise alone, the largest would be beyond this at most once in a thousand comparisons."""
+    verdict: Verdict
+    """Whether noise explains the differences, or they are more, or less than independent noise gives."""
+
+
+@dataclass(frozen=True)
+class LevelComparison:
+    """The differences at one level, over the regions that both have."""
+
+    level: str
+    regions: int
+    """That both have."""
+    only_in_a: Alone
+    only_in_b: Alone
+    total_a: int
+    total_b: int
+    """The groups of all regions of the level, compared or not."""
+    l1: int
+    """The sum of the differences' sizes over regions and sizes."""
+    emd: float
+    """The mean over regions of the sum over sizes of the cumulative differences, as in ``evaluate``."""
+    cells: int
+    """Regions x sizes in which either has groups."""
+    differing: int
+    """Those of them in which the two do not have the same number."""
+    largest: tuple[Difference, ...]
+    noise: Noise | None
+    """None where it cannot be told; the notes say why."""
+
+    @property
+    def share(self) -> float:
+        """The share of the cells with groups that differ."""
+        return self.differing / self.cells if self.cells else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        largest = [{**asdict(each), "difference": each.difference} for each in self.largest]
+        return {**asdict(self), "share": self.share, "largest": largest}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A and B, level by level from the root."""
+
+    sizes: Sizes
+    """That were compared."""
+    levels: tuple[LevelComparison, ...]
+    notes: tuple[str, ...]
+    """What was left out or put together, in words."""
+
+    @property
+    def same(self) -> bool:
+        """Nothing of what was compared differs."""
+        return not any(level.differing for level in self.levels)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "same": self.same,
+            "sizes": list(self.sizes),
+            "levels": [level.to_dict() for level in self.levels],
+            "notes": list(self.notes),
+        }
+
+    def _repr_html_(self) -> str:
+        from tallytree.report.notebook import write_comparison
+
+        return write_comparison(self)
+
+
+# A comparison in words.
+
+VERDICTS = {
+    "explained": "Noise explains this.",
+    "more": "That is more than noise explains: the data differ as well.",
+    "less": "That is less than independent noise gives: A and B share what was measured.",
+}
+
+
+LEVEL_COLUMNS = ["level", "regions", "groups in A", "in B", "L1", "EMD", "differ"]
+DIFFERENCE_COLUMNS = ["level", "region", "size", "A", "B", "B - A"]
+
+
+def write_level_figures(level: LevelComparison) -> list[str]:
+    """The numbers of a level, in the order of LEVEL_COLUMNS: all but its name."""
+    return [
+        f"{level.regions:,}",
+        f"{level.total_a:,}",
+        f"{level.total_b:,}",
+        f"{level.l1:,}",
+        f"{level.emd:,.1f}",
+        f"{level.share:.1%}",
+    ]
+
+
+def write_difference_figures(each: Difference) -> list[str]:
+    """The numbers of a difference, in the order of DIFFERENCE_COLUMNS: all but the names."""
+    return [f"{each.size:,}", f"{each.a:,}", f"{each.b:,}", f"{each.difference:+,}"]
+
+
+def describe_noise(level: LevelComparison) -> str | None:
+    """What noise has to do with the differences of a level."""
+    noise = level.noise
+    if noise is None:
+        return None
+    if noise.largest == 0:
+        return f"Level {show(level.level)}: what was measured is the same in A and B."
+    words = (
+        f"Level {show(level.level)}: what was measured differs by {noise.found:,.1f} (root mean square); "
+        f"noise alone gives {noise.expected:,.1f}."
+    )
+    if noise.largest > noise.reach:
+        words += (
+            f" One answer differs by {noise.largest:,}, where noise hardly ever goes beyond {noise.reach:,}."
+        )
+    return f"{words} {VERDICTS[noise.verdict]}"
+
+
+def describe_alone(level: LevelComparison) -> list[str]:
+    """The regions that only one has."""
+    found = (("A", level.only_in_a), ("B", level.only_in_b))
+    return [_describe(name, alone, level.level) for name, alone in found if alone.regions]
+
+
+def _describe(name: str, alone: Alone, level: str) -> str:
+    some = ", ".join(show(" > ".join(path)) for path in alone.examples)
+    more = ", ..." if alone.regions > len(alone.examples) else ""
+    return (
+        f"Only {name} has {alone.regions:,} region{'s'[: alone.regions > 1]} of level {show(level)}, with "
+        f"{alone.groups:,} groups: {some}{more}."
+    )

@@ -1,0 +1,161 @@
+"""From a tidy table of counts to :class:`~tallytree.counts.group_counts.GroupCounts`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.arrays import store_cells
+from tallytree.counts.arrow import Table, read_columns
+from tallytree.counts.count_files import read_origin
+from tallytree.counts.group_counts import GroupCounts, mark_as_counted, whole_numbers
+from tallytree.counts.region_tables import (
+    check_purposes,
+    check_region_columns,
+    check_root,
+    read_tree,
+    refuse_inner_regions,
+    refuse_rows,
+)
+from tallytree.errors import CountsError, show
+from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import PathTree
+from tallytree.privacy.neighbours import Bounds
+from tallytree.sizes import Sizes, check_sizes, count_sizes
+
+Ints = npt.NDArray[np.int64]
+
+REGIONS_FROM_DATA = "The list of regions was read from the data; it must be public."
+SIZES_FROM_DATA = "The range of sizes was read from the data; it must be public."
+SPREAD_TOO_FAR = "The sizes in column {column} spread too far: give their public range, as sizes=(low, high)."
+
+MOST_READ, SPARSE = 2**24, 1000
+"""Leaves x sizes that a range read from the data may make, and more for each row: one size of a million would
+otherwise cost gigabytes before anybody has asked for them."""
+
+
+def read_counts(
+    table: Table,
+    *,
+    regions: Sequence[str],
+    size: str,
+    groups: str,
+    sizes: Sizes | None,
+    root: str,
+    root_level: str,
+    hierarchy: Hierarchy | None,
+    bounds: Bounds | None,
+) -> GroupCounts:
+    """See :meth:`GroupCounts.from_table`."""
+    _check_names(regions, size, groups)
+    check_root(root, root_level)
+    if hierarchy is not None and not isinstance(hierarchy, Hierarchy):
+        raise CountsError("The hierarchy must be a tallytree.Hierarchy.")
+    data = read_columns(table, [*regions, size, groups], text=list(regions))
+    if data.num_rows == 0:
+        raise CountsError("The table has no rows.")
+    row_size = read_numbers(data[size], size)
+    row_groups = read_numbers(data[groups], groups)
+    refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
+    origin = read_origin(data)
+    if origin is not None:
+        sizes, bounds = origin.check(sizes, bounds, regions)
+    notes = []
+    if sizes is None:
+        sizes = _find_sizes(row_size, size)
+        notes.append(SIZES_FROM_DATA)
+    low, high = check_sizes(sizes)
+    refuse_rows((row_size < low) | (row_size > high), f"column {show(size)} is not from {low} to {high}")
+    tree = read_tree(data, regions, root)
+    levels, cells, column = [root_level, *regions], count_sizes((low, high)), row_size - low
+    if origin is not None:
+        named, row_leaf = _list_regions(tree, levels)
+        origin.check_cells(named, row_leaf * cells + column, row_groups)
+    if hierarchy is None:
+        hierarchy, row_leaf = _list_regions(tree, levels)
+        notes.append(REGIONS_FROM_DATA)
+    else:
+        row_leaf = _find_leaves(tree, hierarchy)
+    if SIZES_FROM_DATA in notes and hierarchy.leaf_count * cells > MOST_READ + SPARSE * data.num_rows:
+        raise CountsError(SPREAD_TOO_FAR.format(column=show(size)))
+    place = row_leaf * cells + column
+    refuse_repeats(place)
+    counts = GroupCounts(
+        hierarchy,
+        (low, high),
+        store_cells(place, row_groups, (hierarchy.leaf_count, cells)),
+        bounds=bounds,
+        assumptions=notes if origin is None else origin.assumptions,
+        has_frame=None if origin is None else origin.has_frame,
+    )
+    return counts if origin is None else mark_as_counted(counts, enforced=origin.digest is not None)
+
+
+def _check_names(regions: Sequence[str], size: str, groups: str) -> None:
+    check_region_columns(regions)
+    if not isinstance(size, str) or not isinstance(groups, str):
+        raise CountsError("The columns of sizes and of groups must be given by their names.")
+    check_purposes([*regions, size, groups])
+
+
+def _find_sizes(row_size: Ints, column: str) -> Sizes:
+    """The range of the sizes in the data; what is wrong with it is said without showing it."""
+    refuse_rows(row_size < 0, f"column {show(column)} is negative")
+    sizes = (int(row_size.min()), int(row_size.max()))
+    try:
+        return check_sizes(sizes)
+    except CountsError:
+        raise CountsError(SPREAD_TOO_FAR.format(column=show(column))) from None
+
+
+def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
+    """The whole numbers of a column, one in every row."""
+    what = f"The values of column {show(name)}"
+    if column.null_count:
+        raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise CountsError(f"{what} must be whole numbers, but the column holds {column.type}.")
+    return whole_numbers(column.to_numpy(), what)
+
+
+def _list_regions(tree: PathTree, levels: Sequence[str]) -> tuple[Hierarchy, Ints]:
+    """The regions that the rows name, sorted, and for each row its leaf.
+
+    What is published is in the order of the regions, and the order of rows in a table may tell all about its
+    counts: it may have been made with ORDER BY groups.
+    """
+    refuse_inner_regions(tree)
+    hierarchy, number = Hierarchy.from_tree(levels, tree).sort()
+    return hierarchy, number[tree.leaves.row]
+
+
+def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:
+    """For each row, which leaf of the hierarchy it is about."""
+    leaf = np.full(len(tree.row_level), -1, dtype=np.int64)
+    leaf_level, leaf_index = hierarchy.leaf_places
+    found = np.zeros(1, dtype=np.int64)  # per region of the tree: the same one in the hierarchy, or -1
+    for level, (names, parents) in enumerate(zip(tree.names, tree.parents, strict=True)):
+        if level == len(hierarchy.levels):
+            break
+        found = hierarchy.find_children(level, found[parents], names)
+        number = np.full(hierarchy.region_counts[level] + 1, -1, dtype=np.int64)
+        here = np.flatnonzero(leaf_level == level)
+        number[leaf_index[here]] = here
+        rows = tree.row_level == level
+        leaf[rows] = number[found[tree.row_region[rows]]]
+    refuse_rows(leaf < 0, "the region is not a leaf of the hierarchy")
+    return leaf
+
+
+def refuse_repeats(place: Ints) -> None:
+    """Refuse rows about a region and size, given by one number, that an earlier row is about."""
+    if (place[1:] > place[:-1]).all():
+        return
+    order = np.argsort(place, kind="stable")
+    repeated = np.zeros(len(place), dtype=bool)
+    repeated[order[1:]] = place[order[1:]] == place[order[:-1]]
+    refuse_rows(repeated, "an earlier row has the same region and size (add such rows up first)")

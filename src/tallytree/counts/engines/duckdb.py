@@ -1,0 +1,182 @@
+"""DuckDB inside this process: files, data frames, and memory that spills to disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pa_parquet
+
+from tallytree.counts.arrow import Header, check_columns
+from tallytree.counts.engines.csv_headers import LONGEST_ROW, check_ends, read_headers, stack
+from tallytree.counts.engines.session import Answer, Engine, Opened, Session, private_folder
+from tallytree.counts.engines.source_files import Files
+from tallytree.errors import CountsError, EngineError, InputError, show
+from tallytree.limits import count_processors
+from tallytree.progress import Progress
+
+MOST_IN_ORDER = 2048
+"""Columns of a table that DuckDB lists in their order; of more, in any order."""
+
+POLL = 0.1
+"""Seconds between two looks at how far a query is."""
+
+
+class DuckDBSession(Session):
+    """Runs queries in another thread, so that this one can show progress and hear of interruptions."""
+
+    def read_files(
+        self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
+    ) -> Opened:
+        """The files as DuckDB reads them; every column of a CSV file is text ("01" stays "01")."""
+        try:
+            if files.kind == "parquet":
+                return self._read_parquet(files, [*columns, *also])
+            parts = read_headers(files)
+            for header, _ in parts:
+                check_columns(header.names, columns)
+            check_ends(files)
+            wanted = {*columns, *also}
+            return stack([self._read_csv(*part, files, wanted) for part in parts], columns, also)
+        except InputError:
+            raise
+        except Exception as error:
+            raise self.explain(error) from None
+
+    def _read_parquet(self, files: Files, columns: Sequence[str]) -> Opened:
+        _check_folders(files, columns)
+        several = len(files.paths) > 1
+        table = self.backend.read_parquet(
+            [_escape(path) for path in files.paths],
+            union_by_name=several,
+            hive_partitioning=files.base is not None,
+            hive_types_autocast=False,
+        )
+        if not _may_be_renamed(table.columns):
+            return Opened(table, table.columns)
+        if len(table.columns) > MOST_IN_ORDER:
+            raise CountsError(
+                f"The files have more than {MOST_IN_ORDER:,} columns, of which some have almost the same "
+                "name: write those that are needed to files of their own."
+            )
+        own = [pa_parquet.read_schema(path).names for path in files.paths]
+        if not several:
+            return Opened(table, (*own[0], *table.columns[len(own[0]) :]))
+        if any(len({name.lower() for name in names}) < len(names) for names in own):
+            raise CountsError("The files have columns whose names differ only in case: give one file.")
+        return Opened(table, table.columns)
+
+    def _read_csv(self, header: Header, paths: list[str], files: Files, wanted: set[str]) -> Opened:
+        # Nothing is guessed: a guess may take the first lines, or all that begin with "#", for no data.
+        table = self.backend.read_csv(
+            [_escape(path) for path in paths],
+            auto_detect=False,
+            columns={f"column_{place}": "VARCHAR" for place in range(len(header.names))},
+            header=True,
+            delim=files.delimiter,
+            quote='"',
+            escape='"',
+            nullstr="",
+            max_line_size=LONGEST_ROW,
+            **({"new_line": header.end.replace("\r", "\\r").replace("\n", "\\n")} if header.end else {}),
+        )
+        # By name, not by place: the columns of a wide table DuckDB lists in any order.
+        kept = [place for place, name in enumerate(header.names) if name in wanted]
+        columns = table.select(*[f"column_{place}" for place in kept])
+        return Opened(columns, tuple(header.names[place] for place in kept))
+
+    def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
+        """Have DuckDB do something, with its progress in percent."""
+        advance = progress(what, 100)
+        shown = 0
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(job)
+            try:
+                while wait([running], POLL).not_done:
+                    reached = self._find_progress()
+                    if reached > shown:
+                        advance(reached - shown)
+                        shown = reached
+            except BaseException:
+                self._interrupt(running)
+                raise
+        advance(100 - shown)
+        try:
+            return running.result()
+        except Exception as error:
+            raise self.explain(error) from None
+
+    def explain(self, error: Exception) -> Exception:
+        """What users can do about it."""
+        import duckdb
+
+        if isinstance(error, duckdb.OutOfMemoryException):
+            return EngineError(
+                "DuckDB ran out of memory, or of space to spill to: raise the memory limit, or give a spill "
+                "folder on a larger disk."
+            )
+        damaged = duckdb.InvalidInputException, duckdb.ConversionException, duckdb.NotImplementedException
+        if isinstance(error, damaged) or type(error) is duckdb.Error:  # the latter for Parquet files
+            return CountsError(
+                "The files cannot be read as a table: are they damaged, not UTF-8, with mixed line ends, or "
+                f"with rows longer than {LONGEST_ROW:,} bytes?"
+            )
+        if isinstance(error, duckdb.IOException):
+            return EngineError("DuckDB cannot read the files, or has no space left to spill to.")
+        return super().explain(error)
+
+    def _find_progress(self) -> int:
+        # A percentage, below 0 while it is not known.
+        return min(max(int(self.backend.con.query_progress()), 0), 99)
+
+    def _interrupt(self, running: Future[Answer]) -> None:
+        # Again and again: what is not running yet does not hear it.
+        while wait([running], POLL).not_done:
+            self.backend.con.interrupt()
+
+
+@contextmanager
+def open_duckdb(engine: Engine) -> Iterator[DuckDBSession]:
+    """A database in memory of our own, closed at the end; what it spilled is removed."""
+    import ibis
+
+    with private_folder(engine.spill_folder) as folder:
+        backend = ibis.duckdb.connect(
+            threads=engine.threads or count_processors(),
+            temp_directory=str(folder),
+            preserve_insertion_order=False,
+            # Nothing is ever fetched from elsewhere.
+            autoinstall_known_extensions=False,
+            autoload_known_extensions=False,
+            **({"memory_limit": engine.memory_limit} if engine.memory_limit else {}),
+        )
+        try:
+            yield DuckDBSession(backend)
+        finally:
+            backend.disconnect()
+
+
+def _check_folders(files: Files, columns: Sequence[str]) -> None:
+    """Refuse a folder such as ``state=GA`` above those that the user means: for DuckDB it is a column too."""
+    if files.base is None:
+        return
+    wanted = {name.lower() for name in columns}
+    for part in Path(files.base).parts:
+        name, equals, _ = part.partition("=")
+        if equals and name.lower() in wanted:
+            raise EngineError(f"The folder {show(part)}, which the files are in, is called like a column.")
+
+
+def _may_be_renamed(names: Sequence[str]) -> bool:
+    """Whether DuckDB may have changed the name of a column that differs from another only in case."""
+    known = {name.lower() for name in names}
+    endings = (re.fullmatch(r"(.*)_[0-9]+", name.lower(), re.DOTALL) for name in names)
+    return any(found is not None and found[1] in known for found in endings)
+
+
+def _escape(path: str) -> str:
+    """A path whose characters all stand for themselves."""
+    return re.sub(r"[*?\[]", lambda found: f"[{found[0]}]", path)

@@ -1,0 +1,78 @@
+"""From what users give to the engine that counts it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tallytree.counts.arrow import Table
+from tallytree.counts.engines.session import Engine, Session
+from tallytree.errors import EngineError
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@contextmanager
+def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
+    """The engine that ``source`` is in; for files and data frames, the one that ``engine`` names."""
+    import ibis
+
+    from tallytree.counts.engines import duckdb, postgres, spark
+
+    chosen = engine or Engine()
+    if isinstance(source, ibis.Table):
+        _refuse_settings(engine)
+        session = _use(source)
+        try:
+            yield session
+        finally:
+            session.close()
+    elif spark.is_data_frame(source):
+        _refuse_settings(engine)
+        with spark.use_spark(source.sparkSession) as session:
+            yield session
+    elif is_database(source):
+        _refuse_settings(engine)
+        with postgres.open_postgres(source) as session:
+            yield session
+    elif chosen.name == "spark":
+        with spark.open_spark(chosen) as session:
+            yield session
+    elif is_address(source):
+        raise EngineError("Give a file, a database as postgresql://..., or an address that Spark can read.")
+    else:
+        with duckdb.open_duckdb(chosen) as session:
+            yield session
+
+
+def is_address(source: Table) -> bool:
+    """Whether this begins like ``https://`` or ``postgresql://``."""
+    return isinstance(source, str) and _ADDRESS.match(source) is not None
+
+
+def is_database(source: Table) -> bool:
+    """Whether this is the URL of a database."""
+    from tallytree.counts.engines.postgres import SCHEMES
+
+    return isinstance(source, str) and source.startswith(SCHEMES)
+
+
+def _use(table: Table) -> Session:
+    """The engine of an Ibis table, which stays open."""
+    from ibis.common.exceptions import IbisError
+
+    from tallytree.counts.engines.duckdb import DuckDBSession
+    from tallytree.counts.engines.postgres import PostgresSession
+
+    try:
+        backend = table.get_backend()
+    except IbisError:
+        raise EngineError("The Ibis table is not bound to one engine: use a table of a connection.") from None
+    kinds = {"duckdb": DuckDBSession, "postgres": PostgresSession}
+    return kinds.get(backend.name, Session)(backend)
+
+
+def _refuse_settings(engine: Engine | None) -> None:
+    if engine is not None and engine != Engine():
+        raise EngineError("The source brings its own engine: its memory and the like are set there.")

@@ -1,0 +1,281 @@
+"""A connection to an engine: how it reads what users give, and runs a query."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+import pyarrow as pa
+
+from tallytree.counts.arrow import Table, read_columns
+from tallytree.counts.engines.source_files import (
+    Files,
+    Stamps,
+    find_files,
+    is_file_source,
+    share_files,
+    stamp_files,
+)
+from tallytree.errors import CountsError, EngineError, describe, name_choices, show
+from tallytree.progress import Progress
+from tallytree.sizes import find_whole
+
+if TYPE_CHECKING:
+    import ibis
+
+# Where engines put what does not fit into memory: records of people, so for nobody else to see.
+
+
+@contextmanager
+def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """A new folder that only this user may open, removed with all that is in it."""
+    place = "the temporary folder" if parent is None else show(parent, most=150)
+    folder = None
+    try:
+        try:
+            # Its name is known before it exists, so that a signal at any moment finds what to remove.
+            folder = Path(parent or tempfile.gettempdir(), f"tallytree-{secrets.token_hex(8)}").absolute()
+            folder.mkdir(mode=0o700)
+        except (OSError, ValueError) as error:
+            why = describe(error) if isinstance(error, OSError) else "no folder can have such a name"
+            raise EngineError(f"Nothing can be spilled to {place}: {why}.") from None
+        yield folder
+    finally:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+# What users may set about the engine that counts their records.
+
+EngineName = Literal["duckdb", "spark"]
+NAMES: tuple[EngineName, ...] = get_args(EngineName)
+MASTERS = ("local", "spark://", "yarn", "k8s://")
+
+_MEMORY = re.compile(r"\s*([1-9][0-9]{0,8})\s*([KMGT])(?:i?B)?\s*", re.ASCII | re.IGNORECASE)
+_MOST_MEMORY = 2**60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """The engine for files and data frames; a database or a Spark data frame brings its own.
+
+    >>> Engine(memory_limit="8GB").memory_limit
+    '8GB'
+    """
+
+    name: EngineName = "duckdb"
+    master: str | None = None
+    """Spark's master; all processors of this machine if None."""
+    memory_limit: str | None = None
+    """How much memory to use before spilling to disk, such as ``"8GB"``; the engine's own choice if None."""
+    spill_folder: str | os.PathLike[str] | None = None
+    """Where to spill, in a private folder that is removed; the system's temporary folder if None."""
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in NAMES:
+            raise EngineError(f"There is no engine {show(self.name)}: {name_choices(self.name, NAMES)}")
+        if self.master is not None and not (isinstance(self.master, str) and self.master.startswith(MASTERS)):
+            raise EngineError(
+                "Spark's master must be like 'local[2]', 'spark://host:7077', 'yarn' or 'k8s://...'."
+            )
+        if self.master is not None and self.name != "spark":
+            raise EngineError("A master belongs to Spark: set the engine to 'spark' as well.")
+        if self.memory_limit is not None:
+            self._count_bytes()
+        if self.spill_folder is not None and not isinstance(self.spill_folder, (str, os.PathLike)):
+            raise EngineError("The spill folder must be given by its path.")
+        if self.threads is not None:
+            threads = find_whole(self.threads)
+            if threads is None or not 1 <= threads <= 4096:
+                raise EngineError("The number of threads must be a whole number from 1 to 4096.")
+            object.__setattr__(self, "threads", threads)
+        if self.name == "spark" and self.threads is not None:
+            raise EngineError("Spark's threads are set with its master, such as 'local[2]'.")
+
+    def format_memory(self) -> str | None:
+        """The memory limit as a number of mebibytes with the letter m, as the Java world writes it."""
+        if self.memory_limit is None:
+            return None
+        return f"{max(self._count_bytes() // 1024**2, 1)}m"
+
+    def _count_bytes(self) -> int:
+        found = _MEMORY.fullmatch(self.memory_limit) if isinstance(self.memory_limit, str) else None
+        if found is not None:
+            number = int(found[1]) << 10 * (1 + "KMGT".index(found[2].upper()))
+            if number <= _MOST_MEMORY:
+                return number
+        raise EngineError(f"The memory limit {show(self.memory_limit)} is not a size such as 8GB or 500MB.")
+
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table of an engine, and what the user calls its columns, in their order.
+
+    To some engines "State" and "state" are one name, and others have no names longer than 63 bytes: so the
+    engine may know the columns by other names.
+    """
+
+    table: ibis.Table
+    names: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    """The files that it was opened from, if it was."""
+
+    def is_made_from(self, other: Opened) -> bool:
+        """Whether everything that ``other`` is read from is in this table too, as far as can be seen.
+
+        Tables of one connection are told apart by their names, with a schema or without.
+        """
+        if self.files or other.files:
+            return share_files(self.files, other.files)
+        own, others = _find_bases(self.table), _find_bases(other.table)
+        return bool(others) and all(any(_is_same(base, mine) for mine in own) for base in others)
+
+
+class Session:
+    """Any Ibis backend. Engines that can do more have a class of their own."""
+
+    def __init__(self, backend: ibis.Backend) -> None:
+        self.backend = backend
+        self._stamps: Stamps = {}
+        self._held: list[str] = []
+
+    def read(
+        self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
+    ) -> Opened:
+        """``source`` as a table of the engine with ``columns``, and those of ``also`` that it has.
+
+        Those in ``text`` are text in CSV files.
+        """
+        import ibis
+
+        if isinstance(source, ibis.Table):
+            if not _lives_in(source, self.backend):
+                raise EngineError("All tables must be in the same engine: give both by the same connection.")
+            return Opened(source, source.columns)
+        if is_file_source(source):
+            files = find_files(source)
+            self._stamps |= stamp_files(files.paths)
+            opened = self.read_files(files, columns, text=text, also=also)
+            return replace(opened, files=files.paths)
+        return hand_over(_make_keys_whole(read_columns(source, columns, text=text, also=also), text))
+
+    def read_files(
+        self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
+    ) -> Opened:
+        """Files that the engine cannot open itself are read here and handed to it."""
+        parts = [read_columns(path, columns, text=text, also=also) for path in files.paths]
+        try:
+            return hand_over(pa.concat_tables(parts, promote_options="permissive"))
+        except pa.ArrowException:
+            raise CountsError("The files do not have the same types in the same columns.") from None
+
+    def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
+        """Return the result of a query; ``what`` is shown while it runs."""
+        return self.run(lambda: self.backend.to_pyarrow(query), what, progress)
+
+    def hold(self, query: ibis.Table, what: str, progress: Progress) -> ibis.Table:
+        """Copy the result of a query into a temporary table of the engine, and return that table.
+
+        The source is read this once. A view with a random sample, or a file that is being written, would
+        show other rows to every part of a query that reads it for itself.
+        """
+        name = f"tallytree_held_{secrets.token_hex(8)}"
+        self._held.append(name)
+        return self.run(lambda: self.make_copy(name, query), what, progress)
+
+    def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
+        """Make the temporary table of :meth:`hold`."""
+        return self.backend.create_table(name, query, temp=True)
+
+    def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
+        """Have the engine do something; ``what`` is shown meanwhile."""
+        done = progress(what, 0)
+        try:
+            return job()
+        except Exception as error:
+            raise self.explain(error) from None
+        finally:
+            done(1)
+
+    def check_files(self) -> None:
+        """Refuse files that were changed or replaced since they were opened."""
+        if stamp_files(list(self._stamps)) != self._stamps:
+            raise EngineError("A file was changed while it was read: count again when nothing writes to it.")
+
+    def close(self) -> None:
+        """Drop what was held: it is a copy of the records, and the connection may be the user's."""
+        for name in self._held:
+            with suppress(Exception):  # a connection that is lost has dropped it already
+                self.backend.raw_sql(f"DROP TABLE {name}")  # Ibis' own way makes no SQL with newer sqlglot
+
+    def explain(self, error: Exception) -> Exception:
+        """An error of the engine in our words: its own may quote the data."""
+        if isinstance(error, (CountsError, MemoryError)):
+            return error
+        return EngineError(
+            f"The engine ({self.backend.name}) could not count the records ({type(error).__name__})."
+        )
+
+
+def hand_over(table: pa.Table) -> Opened:
+    """A table in memory, for an engine to take in."""
+    import ibis
+
+    try:
+        table.validate(full=True)
+    except pa.ArrowInvalid:
+        raise CountsError("The table is damaged, or holds text that is not UTF-8.") from None
+    plain = [f"column_{place}" for place in range(table.num_columns)]
+    try:
+        return Opened(ibis.memtable(table.rename_columns(plain)), tuple(table.column_names))
+    except (KeyError, TypeError, ValueError, NotImplementedError):  # a type of Arrow's that Ibis has not
+        kinds = ", ".join(dict.fromkeys(re.split(r"[^a-z0-9_]", str(kind))[0] for kind in table.schema.types))
+        raise CountsError(
+            f"The columns hold {kinds}; names and keys must be text or whole numbers, and quantities whole "
+            "numbers."
+        ) from None
+
+
+def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Whole numbers that are floats only because some are missing, as in pandas, are whole numbers again."""
+    for place, name in enumerate(table.column_names):
+        if name in keys and pa.types.is_floating(table[name].type):
+            with suppress(pa.ArrowInvalid):
+                whole = table[name].cast(pa.int64())
+                whole.cast(table[name].type)  # fails beyond the numbers that such floats tell apart
+                table = table.set_column(place, name, whole)
+    return table
+
+
+def _find_bases(table: ibis.Table) -> list[Any]:
+    """The tables and queries of the engine that a table is made from."""
+    from ibis.expr.operations import InMemoryTable, PhysicalTable
+
+    found: list[Any] = table.op().find(PhysicalTable)
+    return [base for base in found if not isinstance(base, InMemoryTable)]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    schemas = {getattr(getattr(base, "namespace", None), "database", None) for base in (one, other)}
+    return one == other or (one.name == other.name and len(schemas - {None}) < 2)
+
+
+def _lives_in(table: ibis.Table, backend: Any) -> bool:
+    from ibis.common.exceptions import IbisError
+
+    try:
+        return table.get_backend() is backend
+    except IbisError:  # a table of several, or of none
+        return False

@@ -1,0 +1,159 @@
+"""From records of people to group counts, with every bound enforced that the privacy guarantee rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from tallytree.counts.arrow import Table
+from tallytree.counts.count_tables import REGIONS_FROM_DATA
+from tallytree.counts.engines.opening import is_database, open_session
+from tallytree.counts.engines.session import Engine
+from tallytree.counts.group_counts import GroupCounts, mark_as_counted
+from tallytree.counts.record_columns import Columns
+from tallytree.counts.record_counter import Counter
+from tallytree.counts.record_query import Counting
+from tallytree.counts.region_tables import check_purposes, check_region_columns, check_root
+from tallytree.errors import CountsError, EngineError, show
+from tallytree.hierarchy import Hierarchy
+from tallytree.privacy.neighbours import Bounds
+from tallytree.progress import Progress, no_progress
+from tallytree.sizes import Sizes, check_sizes
+
+ROWS_ARE_PEOPLE = "No column says whose a record is: each record was taken to be a person of its own."
+GROUPS_FROM_DATA = "The list of groups was read from the records; it must be public, as a frame would be."
+DROPPED = (
+    "Records with a missing key, a quantity that is not a whole number, a region that is not in the "
+    "hierarchy or a group that is not in the frame are not counted, if there are any."
+)
+"""Said wherever such records would have been left out: whether there were any is not for everyone."""
+
+Missing = Literal["refuse", "drop"]
+MISSING: tuple[Missing, ...] = get_args(Missing)
+
+
+def count_groups(
+    source: Table,
+    *,
+    group: str | Sequence[str],
+    regions: Sequence[str],
+    sizes: Sizes,
+    root: str = "all",
+    person: str | None = None,
+    quantity: str | None = None,
+    max_records: int = 1,
+    max_quantity: int | None = None,
+    frame: Table | None = None,
+    missing: Missing = "refuse",
+    hierarchy: Hierarchy | None = None,
+    root_level: str = "root",
+    table: str | None = None,
+    engine: Engine | None = None,
+    progress: Progress = no_progress,
+) -> GroupCounts:
+    """Count groups by region and size from a table with a row for each record of a person.
+
+    ``source`` is a CSV or Parquet file, a glob, a folder of Parquet files or a list of files; a pandas,
+    Polars or Arrow table; a PostgreSQL URL, with ``table``; a Spark data frame; or any Ibis table. The engine
+    does the work, and only counts per region and size come back. ``engine`` sets its memory and the like,
+    or chooses Spark for files.
+
+    ``group`` is the column (or columns) that tells groups apart, and ``regions`` those of the regions, from
+    the level below the root on. The size of a group is the sum of its records' ``quantity``, or their
+    number. Three bounds are enforced: of each ``person`` at most ``max_records`` records count (chosen
+    by a hash of person and group: see ``counts/record_query.py``), each with a quantity clipped to
+    0 .. ``max_quantity``, which a ``quantity`` needs, and group sizes are clipped to ``sizes``. Without
+    ``person`` each record is taken to be a person, and the release says so. The person may be the group.
+
+    ``frame`` is a public table of all groups with their regions, made without the records, such as a
+    register of addresses (region columns of ``source`` are then not needed; if all are there, they must
+    agree): groups without people have size 0. ``hierarchy`` (see :func:`tallytree.read_hierarchy`) holds the
+    public regions, so that one without groups appears too. If neither is given, the regions are read from
+    the data, and the release says that they must be public.
+
+    A record with a missing key, a quantity that is not a whole number, an unknown region, or a group outside
+    the frame is refused, with an error that tells how many there are. That error depends on the data, so it
+    is for the curator's eyes. With ``missing="drop"`` such records are not counted, and nothing is said but
+    that this is the rule; where a record and the frame name different regions, the frame counts.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
+    >>> counts = count_groups(people, group="household", regions=["state"], sizes=(1, 3), root="US")
+    >>> counts.hierarchy.leaves
+    (('US', 'GA'), ('US', 'NY'))
+    >>> counts.leaf.tolist()
+    [[1, 1, 0], [1, 0, 0]]
+    """
+    columns = _check_columns(group, regions, person, quantity)
+    check_root(root, root_level)
+    span = check_sizes(sizes)
+    if quantity is not None and max_quantity is None:
+        raise CountsError(
+            "A quantity needs its bound, max_quantity: the most that one record may add to a group. What is "
+            "above it is cut, and the noise grows with it."
+        )
+    if missing not in MISSING:
+        raise CountsError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {show(missing)}.")
+    bounds = Bounds(max_records=max_records, max_quantity=1 if max_quantity is None else max_quantity)
+    if person is None and max_records != 1:
+        raise CountsError(
+            "max_records needs the column of persons: without it nobody knows whose a record is."
+        )
+    if hierarchy is not None:
+        _check_hierarchy(hierarchy, columns)
+    if engine is not None and not isinstance(engine, Engine):
+        raise EngineError("The engine must be a tallytree.Engine.")
+    if (table is not None) != is_database(source):
+        raise EngineError("A database needs the name of its table, and nothing else has one.")
+    with open_session(source, engine) as session:
+        counter = Counter(session, progress)
+        people, listed = counter.open(source if table is None else table, frame, columns)
+        drop = missing == "drop"
+        # What is wrong with a frame is said: it is public.
+        known = hierarchy or counter.find_hierarchy(
+            listed or people, root, root_level, drop=drop and listed is None
+        )
+        leaf = counter.count(people, listed, Counting(hierarchy=known, sizes=span, bounds=bounds, drop=drop))
+    counts = GroupCounts(
+        known,
+        span,
+        leaf,
+        bounds=bounds,
+        assumptions=[
+            *([ROWS_ARE_PEOPLE] if person is None else []),
+            *([GROUPS_FROM_DATA] if frame is None else []),
+            *([REGIONS_FROM_DATA] if frame is None and hierarchy is None else []),
+            *([DROPPED] if drop else []),
+        ],
+        has_frame=frame is not None,
+    )
+    return mark_as_counted(counts, enforced=True)
+
+
+def _check_columns(
+    group: str | Sequence[str], regions: Sequence[str], person: str | None, quantity: str | None
+) -> Columns:
+    groups = (group,) if isinstance(group, str) else group
+    named = isinstance(groups, (list, tuple)) and all(isinstance(name, str) for name in groups)
+    if not named or not groups:
+        raise CountsError("The group must be the name of a column, or a list of names.")
+    check_region_columns(regions)
+    for what, name in (("person", person), ("quantity", quantity)):
+        if name is not None and not isinstance(name, str):
+            raise CountsError(f"The {what} column must be given by its name.")
+    # A region may tell groups apart too: a taxi in a zone is a group of that zone. And a group may be a
+    # person: a taxi is its own.
+    rest = [name for name in (person, quantity) if name is not None]
+    check_purposes([*groups, *([quantity] if quantity is not None else [])])
+    check_purposes([*regions, *rest])
+    return Columns(groups=tuple(groups), regions=tuple(regions), person=person, quantity=quantity)
+
+
+def _check_hierarchy(hierarchy: Hierarchy, columns: Columns) -> None:
+    if not isinstance(hierarchy, Hierarchy):
+        raise CountsError("The hierarchy must be a tallytree.Hierarchy.")
+    if len(hierarchy.levels) != len(columns.regions) + 1:
+        raise CountsError(
+            f"The hierarchy has {len(hierarchy.levels) - 1} levels below its root, but "
+            f"{len(columns.regions)} region columns are named."
+        )

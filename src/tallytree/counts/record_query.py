@@ -1,0 +1,313 @@
+"""The counting as queries that every engine runs.
+
+1.  Each record becomes a row: its group, a quantity within 0 .. z, and the code of its leaf region, which is
+    negative where something is wrong with the record (``rows.py``, ``codes.py``).
+2.  If persons are told apart, these rows are copied into a table that the engine holds, because the next
+    steps read them more than once. Records beyond a person's first m enter once more, negated
+    (``excess.py``).
+3.  The groups of a frame enter with quantity 0: so they are there, with or without people.
+4.  Rows are summed by group, and groups are counted by region and size.
+
+Which groups there are does not depend on which records are kept. Otherwise a group would vanish, and the
+public total change, because somebody has too many records elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tallytree.counts.record_columns import Columns, Records, have_like_groups
+from tallytree.hierarchy import Hierarchy
+from tallytree.privacy.neighbours import Bounds
+from tallytree.sizes import Sizes
+
+if TYPE_CHECKING:
+    import ibis
+
+# A user's table as rows of ours: group, region, person, and a quantity within its bounds.
+
+FAR = 1e300
+"""Beyond any quantity, but finite: NaN, which engines put above everything, is not between -FAR and FAR."""
+
+WHOLE = 2**53
+
+HAVE_TRY_CAST = ("duckdb", "pyspark", "snowflake", "trino")
+"""Engines that make null of a text that is not a number after all."""
+
+NUMBER = r"^\s*[-+]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?\s*$"
+
+
+def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) -> ibis.Table:
+    """``group_i``, ``region_i``, ``person``, ``quantity`` (clipped), ``wrong`` (a key or number is missing).
+
+    With ``text_groups`` the groups are compared as text, for tables whose types differ.
+    """
+    import ibis
+
+    columns = records.columns
+    values: dict[str, ibis.Value] = {}
+    for name, column in zip(columns.group_names, columns.groups, strict=True):
+        values[name] = records[column].cast("string") if text_groups else records[column]
+    for name, column in zip(columns.region_names, columns.regions, strict=True):
+        values[name] = records[column]
+    wrong = ibis.literal(False)
+    for column in columns.groups:
+        wrong = wrong | records[column].isnull()
+    if columns.person is not None:
+        values["person"] = records[columns.person]
+        wrong = wrong | records[columns.person].isnull()
+    if columns.quantity is None:
+        values["quantity"] = ibis.literal(1, "int64")
+    else:
+        number = _read_number(records, columns.quantity)
+        whole = is_whole(records)
+        clipped = ibis.greatest(ibis.least(number, bounds.max_quantity), 0)
+        values["quantity"] = ibis.ifelse(whole, clipped, 0).cast("int64")
+        wrong = wrong | ~whole
+    return records.table.select(**values, wrong=wrong)
+
+
+def is_whole(records: Records) -> ibis.Value:
+    """Whether the quantity of a record is a whole number; false also where there is none."""
+    import ibis
+
+    name = records.columns.quantity
+    assert name is not None
+    number = _read_number(records, name)
+    if records.has_whole_numbers(name):
+        return number.notnull()
+    # A float is rounded down as an integer of 64 bits. Beyond 2^53 all floats are whole.
+    near = number if records.get_type(name).is_decimal() else ibis.greatest(ibis.least(number, WHOLE), -WHOLE)
+    return ibis.coalesce(number.between(-FAR, FAR) & (near == near.floor()), ibis.literal(False))
+
+
+def _read_number(records: Records, name: str) -> ibis.Value:
+    import ibis
+
+    column = records[name]
+    if not records.get_type(name).is_string():
+        return column
+    # Files of text have numbers as text; what is none becomes null. An engine by itself would take 1_0 for 10
+    # (DuckDB, PostgreSQL) or 5d for 5 (Spark).
+    plain = ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string"))
+    if records.table.get_backend().name in HAVE_TRY_CAST:
+        # The strip keeps DuckDB from having its reader of CSV files cast, which does not try.
+        return plain.strip().try_cast("float64")
+    return plain.cast("float64")
+
+
+# Leaf regions as codes: their places in the hierarchy. A code says in four bytes what names say in many.
+
+MISSING, UNKNOWN = -1, -2
+"""The codes of a row with a missing or wrong value, and of one whose region is not in the hierarchy."""
+
+WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
+"""How 64-bit integers are written, but for the largest ones."""
+
+
+def add_codes(rows: ibis.Table, records: Records, hierarchy: Hierarchy) -> ibis.Table:
+    """The rows with their ``code`` in place of region names; null where the table has no regions."""
+    import ibis
+
+    columns = records.columns
+    kept = [*columns.group_names, *columns.person_names, "quantity"]
+    missing = ibis.literal(MISSING, "int32")
+    if not columns.regions:
+        # The only region is the root, or the regions are in the frame.
+        alone = ibis.literal(0, "int32") if len(hierarchy.levels) == 1 else ibis.null("int32")
+        return rows.select(*kept, code=ibis.ifelse(rows["wrong"], missing, alone))
+    whole = [records.has_whole_numbers(name) for name in columns.regions]
+    codes = ibis.memtable(_list_codes(hierarchy, whole))
+    ragged = is_ragged(hierarchy)
+    pairs = [(rows[name], codes[f"name_{place}"]) for place, name in enumerate(columns.region_names)]
+    joined = rows.left_join(codes, [_match(name, known, ragged) for name, known in pairs])
+    code = ibis.coalesce(joined["code"], ibis.literal(UNKNOWN, "int32"))
+    return joined.select(*kept, code=ibis.ifelse(joined["wrong"], missing, code))
+
+
+def _match(name: ibis.Value, known: ibis.Value, ragged: bool) -> ibis.Value:
+    return name.identical_to(known) if ragged else name == known  # two nulls are identical
+
+
+def is_ragged(hierarchy: Hierarchy) -> bool:
+    """Whether a leaf stands above the last level, so that names below it are rightly missing."""
+    return bool((hierarchy.leaf_places[0] < len(hierarchy.levels) - 1).any())
+
+
+def _list_codes(hierarchy: Hierarchy, whole: Sequence[bool]) -> pa.Table:
+    """A row for each leaf: its names below the root, of the types that the table has, and its code.
+
+    A leaf with a name that cannot be in a column of whole numbers has no row.
+    """
+    columns = [(hierarchy.leaf_names(place), is_number) for place, is_number in enumerate(whole, start=1)]
+    has_row = np.ones(hierarchy.leaf_count, dtype=np.bool_)
+    for names, is_number in columns:
+        if is_number:
+            fits = pc.match_substring_regex(names, WHOLE_NUMBER).fill_null(True)  # null: below a leaf
+            has_row &= fits.to_numpy(zero_copy_only=False)
+    codes = pa.array(np.flatnonzero(has_row), pa.int32())
+    found = {
+        f"name_{place}": names.take(codes).cast(pa.int64() if is_number else pa.large_string())
+        for place, (names, is_number) in enumerate(columns)
+    }
+    return pa.table({**found, "code": codes})
+
+
+# At most m records of a person.
+#
+# Which ones are kept is a function of that person's records alone: the first m in the order of a hash of
+# person and group, and then of the larger quantity; records that agree in both count alike. So adding or
+# removing a person changes no other person's records, and the groups change by m of that person's records
+# at most: what the sensitivities of :mod:`tallytree.privacy.queries` rest on, enforced for any table. A
+# limit such as "at most n records of a group" would not do: there one person pushes another out. The hash
+# prefers no group, as the alphabet would.
+
+HAVE_MD5 = ("duckdb", "postgres", "pyspark", "mysql", "snowflake", "trino")
+"""Engines whose MD5 of a text is text, so that all of them keep the same records."""
+
+
+def negate_excess(held: ibis.Table, columns: Columns, bounds: Bounds) -> ibis.Table:
+    """The records beyond each person's first m, once more with their quantities negated.
+
+    Added to all the records they leave m of each person; and every group is still named, as it must be.
+    Persons with m records or fewer, nearly everyone, need no sorting. ``held`` is a table that the session
+    holds: it is read twice here, and must be the same both times.
+    """
+    import ibis
+
+    persons = held.group_by("person").agg(records=held.count())
+    busy = persons.filter(persons["records"] > bounds.max_records).select("person")
+    rows = held.view().semi_join(busy, "person")
+    has_quantity = columns.quantity is not None
+    order = [*_mix(rows, columns), *([rows["quantity"].desc()] if has_quantity else [])]
+    ranked = rows.mutate(place=ibis.row_number().over(ibis.window(group_by=rows["person"], order_by=order)))
+    excess = ranked.filter(ranked["place"] >= bounds.max_records)
+    quantity = -excess["quantity"] if has_quantity else ibis.literal(-1, "int64")
+    return excess.select(*columns.group_names, quantity=quantity, code=ibis.null("int32"))
+
+
+def _mix(rows: ibis.Table, columns: Columns) -> list[ibis.Value]:
+    """What the records of a person are sorted by: the hash, where the engine has it; then the group."""
+    import ibis
+
+    groups = [rows[name] for name in columns.group_names]
+    if rows.get_backend().name not in HAVE_MD5:
+        return groups
+
+    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
+    def md5(text: object) -> None: ...
+
+    text = rows["person"].cast("string")
+    for group in groups:
+        text = text + "/" + group.cast("string")
+    return [md5(text), *groups]
+
+
+Hold = Callable[["ibis.Table"], "ibis.Table"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting:
+    """How records are counted: all that is public."""
+
+    hierarchy: Hierarchy
+    sizes: Sizes
+    bounds: Bounds
+    drop: bool = False
+    """Leave out a record that something is wrong with, in place of refusing them all."""
+
+
+def count_cells(people: Records, frame: Records | None, counting: Counting, hold: Hold) -> ibis.Table:
+    """``code``, ``size``, ``groups``; of these ``torn`` (in several regions), ``strays`` (not framed).
+
+    ``hold`` copies a table into the engine, so that it is the same whenever it is read.
+    """
+    import ibis
+
+    text_groups = frame is not None and not have_like_groups(people, frame)
+    rows = _read(people, counting, text_groups)
+    if counting.drop:
+        rows = _drop(rows, people, None if frame is None else _read(frame, counting, text_groups))
+    parts = [rows] if people.columns.person is None else _limit_persons(rows, people, counting, hold)
+    if frame is None:
+        rows = parts[0].union(*parts[1:]) if parts[1:] else parts[0]
+        # Counting rows is faster than adding ones.
+        counts_rows = len(parts) == 1 and people.columns.quantity is None
+        facts = {"size": rows.count() if counts_rows else rows["quantity"].sum(), **_span(rows["code"])}
+    else:
+        listed = _read(frame, counting, text_groups)
+        parts = [part.mutate(listed=ibis.literal(0, "int32")) for part in parts]
+        parts.append(listed.mutate(quantity=ibis.literal(0, "int64"), listed=ibis.literal(1, "int32")))
+        rows = parts[0].union(*parts[1:])
+        # Where records are left out rather than refused, the frame alone says where a group is.
+        code = ibis.ifelse(rows["listed"] == 1, rows["code"], ibis.null("int32"))
+        facts = {
+            "size": rows["quantity"].sum(),
+            "listed": rows["listed"].max(),
+            **_span(code if counting.drop else rows["code"]),
+        }
+    groups = rows.group_by(*people.columns.group_names).agg(**facts)
+    if frame is not None and counting.drop:
+        groups = groups.filter(groups["listed"] == 1)
+    low, high = counting.sizes
+    sized = groups.mutate(size=ibis.greatest(ibis.least(groups["size"], high), low).cast("int64"))
+    return sized.group_by("code", "size").agg(
+        groups=sized.count(),
+        torn=count_where(sized["code"] != sized["other"]),
+        strays=count_where(sized["listed"] == 0) if frame is not None else ibis.literal(0, "int64"),
+    )
+
+
+def _read(records: Records, counting: Counting, text_groups: bool) -> ibis.Table:
+    return add_codes(
+        read_rows(records, counting.bounds, text_groups=text_groups), records, counting.hierarchy
+    )
+
+
+def _drop(rows: ibis.Table, people: Records, listed: ibis.Table | None) -> ibis.Table:
+    """The records that nothing is wrong with: whether one is kept depends on itself and the frame alone."""
+    import ibis
+
+    kept = rows.filter(ibis.coalesce(rows["code"], 0) >= 0)  # null: the region is in the frame
+    if listed is None or people.columns.person is None:  # without persons, strays are dropped as groups
+        return kept
+    names = people.columns.group_names
+    return kept.semi_join(listed.select(*names), names)
+
+
+def _limit_persons(rows: ibis.Table, people: Records, counting: Counting, hold: Hold) -> list[ibis.Table]:
+    """All records, and the excess of each person, to be taken away again."""
+    import ibis
+
+    columns = people.columns
+    has_quantity = columns.quantity is not None
+    held = hold(rows if has_quantity else rows.drop("quantity"))
+    quantity = held["quantity"] if has_quantity else ibis.literal(1, "int64")
+    code = held["code"].cast("int32")  # some engines have whole numbers of one kind only
+    every = held.select(*columns.group_names, quantity=quantity, code=code)
+    return [every, negate_excess(held, columns, counting.bounds)]
+
+
+def _span(code: ibis.Value) -> dict[str, ibis.Value]:
+    """The least and the largest code of a group: they differ if it is in several regions."""
+    return {"code": code.min(), "other": code.max()}
+
+
+def list_regions(records: Records) -> ibis.Table:
+    """The different regions that a table names, as ``region_0`` and so on."""
+    columns = records.columns
+    names = zip(columns.region_names, columns.regions, strict=True)
+    return records.table.select(**{name: records[column] for name, column in names}).distinct()
+
+
+def count_where(condition: ibis.Value) -> ibis.Value:
+    """How many rows fulfil a condition."""
+    import ibis
+
+    return ibis.coalesce(ibis.ifelse(condition, 1, 0).sum(), 0).cast("int64")

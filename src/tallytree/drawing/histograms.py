@@ -1,0 +1,261 @@
+"""The picture of a distribution: how many groups there are of each size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.drawing.pictures import COLOURS, Picture, draw_frame, write_text
+
+# A distribution of groups over sizes as few enough bars to be looked at.
+
+Ints = npt.NDArray[np.int64]
+Ends = tuple[Ints, Ints]
+"""For each size, the least and the most that the true number of groups may be."""
+
+MOST_BARS = 60
+
+
+@dataclass(frozen=True)
+class Bar:
+    """The groups of one size, or of several next to each other."""
+
+    first: int
+    last: int
+    groups: int
+    ends: tuple[int, int] | None = None
+    """Of one size only: what is known of single sizes does not tell how far off their sum is."""
+
+    @property
+    def height(self) -> float:
+        """Groups per size, so that a wide bar does not look like many groups."""
+        return self.groups / (self.last - self.first + 1)
+
+    @property
+    def top(self) -> float:
+        """The highest that is drawn."""
+        return self.height if self.ends is None else max(self.height, self.ends[1])
+
+
+def has_long_tail(groups: Ints) -> bool:
+    """Whether half of the groups are within the first tenth of the sizes."""
+    running = np.cumsum(groups)
+    return int(np.searchsorted(running, 0.5 * running[-1])) < len(groups) / 10
+
+
+def make_bars(lowest: int, groups: Ints, ends: Ends | None = None) -> list[Bar]:
+    """Bars for the sizes from ``lowest`` up to the last that has groups; none if there are no groups.
+
+    Many sizes are put together: by equal steps, or, where there is a long tail, by equal ratios.
+    """
+    groups = np.maximum(groups, 0)  # a release that fails its checks may hold anything
+    used = np.flatnonzero(groups)
+    if not len(used):
+        return []
+    shown = groups[: int(used[-1]) + 1]
+    if len(shown) <= MOST_BARS:
+        edges = list(range(lowest, lowest + len(shown) + 1))
+    elif has_long_tail(shown):
+        edges = _cut_by_ratio(lowest, lowest + len(shown))
+    else:
+        stop = lowest + len(shown)
+        edges = [*range(lowest, stop, math.ceil(len(shown) / MOST_BARS)), stop]
+    return [_make_bar(lowest, groups, ends, first, stop) for first, stop in pairwise(edges)]
+
+
+def _make_bar(lowest: int, groups: Ints, ends: Ends | None, first: int, stop: int) -> Bar:
+    at = first - lowest
+    count = int(groups[at : stop - lowest].sum())
+    if ends is None or stop - first > 1:
+        return Bar(first, stop - 1, count)
+    return Bar(first, first, count, (int(ends[0][at]), int(ends[1][at])))
+
+
+def _cut_by_ratio(start: int, stop: int) -> list[int]:
+    """Edges from ``start`` to ``stop``, each at least one above the last."""
+    shift = 1 if start == 0 else 0  # sizes from 0 on have no ratios
+    ratio = ((stop + shift) / (start + shift)) ** (1 / MOST_BARS)
+    edges = [start]
+    while edges[-1] < stop:
+        edges.append(min(stop, math.ceil((edges[-1] + shift) * ratio) - shift))
+    return edges
+
+
+WIDTH, HEIGHT = 720, 360
+LEFT, RIGHT, TOP, BOTTOM = 92, 24, 66, 54
+MOST_TITLE = 80
+MOST_RATIO = 200
+"""Of the highest bar to the lowest. Beyond it the scale is logarithmic: the lowest would be a pixel high."""
+LABEL_ROOM = 40
+"""Pixels from the middle of one label below the axis to the next."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Where a value is, in pixels, and which values are written beside it."""
+
+    place: Callable[[float], float]
+    ticks: Sequence[tuple[float, str]]
+    is_log: bool = False
+
+
+def draw_histogram(title: str, sizes: tuple[int, int], groups: Ints, ends: Ends | None = None) -> Picture:
+    """Groups by size, for sizes from ``sizes[0]`` on; with ``ends``, a line for what each may truly be.
+
+    Both axes are chosen by what there is to show: logarithmic where values span decades, and bars of several
+    sizes where there are many.
+    """
+    short = title if len(title) <= MOST_TITLE else title[: MOST_TITLE - 1] + "…"
+    bars = make_bars(sizes[0], groups, ends)
+    note = write_text(_describe(bars, sizes, groups))
+    parts = [
+        f'<text x="16" y="26" font-size="15" font-weight="600">{write_text(short)}</text>',
+        f'<text class="soft" style="fill:currentColor" x="16" y="46">{note}</text>',
+    ]
+    if bars:
+        parts += _draw_bars(bars, sizes)
+    return Picture(draw_frame(f"{short}: groups by size", WIDTH, HEIGHT, parts, own_size=True), short)
+
+
+def _describe(bars: Sequence[Bar], sizes: tuple[int, int], groups: Ints) -> str:
+    """What is shown, and what is not."""
+    if not bars:
+        return "No groups."
+    words = [f"{int(groups.sum()):,} groups"]
+    last = bars[-1].last
+    if last < sizes[1]:
+        words.append(f"none above size {last:,}")
+    if any(bar.last > bar.first for bar in bars):
+        words.append("wide bars: the mean of their sizes")
+    if any(bar.ends for bar in bars):
+        words.append("thin lines: what the true number may be")
+    return "; ".join(words)
+
+
+def _draw_bars(bars: Sequence[Bar], sizes: tuple[int, int]) -> list[str]:
+    across, up = _lay_across(bars, sizes[1]), _lay_up(bars)
+    bottom = HEIGHT - BOTTOM
+    what = "Groups per size" if any(bar.last > bar.first for bar in bars) else "Groups"
+    parts = [
+        _write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, "Size of the group", "middle"),
+        f'<text transform="translate(20 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">'
+        f"{what}{' (log scale)' if up.is_log else ''}</text>",
+    ]
+    for value, label in up.ticks:
+        y = up.place(value)
+        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
+        parts.append(_write(LEFT - 8, y + 4, label, "end"))
+    parts += [_draw_bar(bar, across, up) for bar in bars if bar.groups > 0]
+    parts += [part for bar in bars for part in _draw_ends(bar, across, up)]
+    parts.append(f'<line class="limit" x1="{LEFT}" y1="{bottom}" x2="{WIDTH - RIGHT}" y2="{bottom}"/>')
+    parts += [_write(across.place(size + 0.5), bottom + 18, label, "middle") for size, label in across.ticks]
+    return parts
+
+
+def _draw_bar(bar: Bar, across: Axis, up: Axis) -> str:
+    start, stop = across.place(bar.first), across.place(bar.last + 1)
+    gap = min(4.0, 0.15 * (stop - start))
+    top = min(up.place(bar.height), HEIGHT - BOTTOM - 1.5)  # what is there can be seen
+    return (
+        f'<rect x="{start + gap / 2:.1f}" y="{top:.1f}" width="{stop - start - gap:.1f}" '
+        f'height="{HEIGHT - BOTTOM - top:.1f}" fill="{COLOURS[0]}"><title>{_tell(bar)}</title></rect>'
+    )
+
+
+def _tell(bar: Bar) -> str:
+    what = f"Size {bar.first:,}" if bar.first == bar.last else f"Sizes {bar.first:,} to {bar.last:,}"
+    ends = "" if bar.ends is None else f", truly {bar.ends[0]:,} to {bar.ends[1]:,}"
+    return f"{what}: {bar.groups:,} groups{ends}"
+
+
+def _draw_ends(bar: Bar, across: Axis, up: Axis) -> Iterator[str]:
+    if bar.ends is None:
+        return
+    start, stop = across.place(bar.first), across.place(bar.last + 1)
+    middle, cap = (start + stop) / 2, min(4.0, (stop - start) / 4)
+    low, high = (min(up.place(end), HEIGHT - BOTTOM) for end in bar.ends)
+    yield (
+        f'<path class="ends" d="M{middle - cap:.1f} {low:.1f}h{2 * cap:.1f}M{middle:.1f} {low:.1f}V{high:.1f}'
+        f'M{middle - cap:.1f} {high:.1f}h{2 * cap:.1f}" fill="none" stroke="currentColor"/>'
+    )
+
+
+def _lay_up(bars: Sequence[Bar]) -> Axis:
+    """The axis of numbers of groups."""
+    heights = [bar.height for bar in bars if bar.groups > 0]
+    most, least = max(bar.top for bar in bars), min(heights)
+    bottom, span = HEIGHT - BOTTOM, HEIGHT - BOTTOM - TOP
+    if max(heights) < MOST_RATIO * least:
+        step = _round_step(max(most / 4, 1 if all(bar.first == bar.last for bar in bars) else 0))
+        count = math.ceil(most / step)
+        ticks = [(step * at, _show(step * at)) for at in range(count + 1)]
+        return Axis(lambda value: bottom - span * value / (step * count), ticks)
+    floor = math.log10(least) - 0.3
+    scale = span / (math.log10(most) + 0.1 - floor)
+    powers = range(math.ceil(floor), math.floor(math.log10(most)) + 1)
+    skip = math.ceil(len(powers) / 7)
+    return Axis(
+        lambda value: bottom - scale * (math.log10(max(value, 10**floor)) - floor),
+        [(10.0**power, _show(10.0**power)) for power in powers[::skip]],
+        is_log=True,
+    )
+
+
+def _lay_across(bars: Sequence[Bar], highest: int) -> Axis:
+    """The axis of sizes: a ratio is a distance where bars were made by ratios."""
+    start, stop = bars[0].first, bars[-1].last + 1
+    widths = {bar.last - bar.first for bar in bars[:-1]}
+    if len(widths) <= 1:
+        place = _spread(lambda size: size, start, stop)
+        step = max(1, round(_round_step((stop - start) * LABEL_ROOM / (WIDTH - LEFT - RIGHT))))
+        marks = [start, *range(start - start % step + step, stop, step)]
+    else:
+        shift = 1 if start == 0 else 0
+        place = _spread(lambda size: math.log(size + shift), start, stop)
+        powers = range(len(str(stop)))
+        marks = sorted({start} | {digit * 10**power for power in powers for digit in (1, 2, 5)})
+    if stop - 1 == highest:
+        marks.append(highest)
+    return Axis(place, _choose_labels([mark for mark in marks if start <= mark < stop], place, highest))
+
+
+def _spread(measure: Callable[[float], float], start: float, stop: float) -> Callable[[float], float]:
+    """From values to pixels, as far apart as ``measure`` says."""
+    low, high = measure(start), measure(stop)
+    return lambda value: LEFT + (WIDTH - LEFT - RIGHT) * (measure(value) - low) / (high - low)
+
+
+def _choose_labels(
+    marks: Sequence[int], place: Callable[[float], float], highest: int
+) -> list[tuple[float, str]]:
+    """Those that have room, from the largest down: at the largest size there may be larger groups as well."""
+    chosen: list[tuple[float, str]] = []
+    left = math.inf
+    for mark in sorted(set(marks), reverse=True):
+        if left - place(mark + 0.5) >= LABEL_ROOM:
+            chosen.append((mark, f"{mark:,}+" if mark == highest else f"{mark:,}"))
+            left = place(mark + 0.5)
+    return chosen[::-1]
+
+
+def _round_step(least: float) -> float:
+    """The next of 1, 2, 5, 10, 20, ..., or of such fractions."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= 0.999 * least)
+
+
+def _show(number: float) -> str:
+    """A label of the axis of groups, with few letters: 2,500, 2.5M, 0.01."""
+    for size, letter in ((10**9, "B"), (10**6, "M")):
+        if number >= size:
+            return f"{number / size:,g}{letter}"
+    return f"{number:,.10f}".rstrip("0").rstrip(".")
+
+
+def _write(x: float, y: float, text: str, anchor: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{write_text(text)}</text>'

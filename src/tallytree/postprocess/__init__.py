@@ -1,4 +1,0 @@
-"""The solvers: from noisy answers to counts that are whole, non-negative and add up.
-
-Nothing here sees true counts or draws noise; a test on imports keeps it so.
-"""

@@ -1,0 +1,242 @@
+"""The claims of a manifest, checked against its own bytes, the plan, the receipt and the measurements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree import __version__
+from tallytree.arrays import cut_rows, get_rows, get_shape
+from tallytree.errors import InputError, show
+from tallytree.ledger.receipts import read_receipt
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.registry import mechanism
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.neighbours import say_taken_on_trust
+from tallytree.privacy.plan import Plan
+from tallytree.releases.checks import Check, skip
+from tallytree.releases.contrasts import measure_scatter
+from tallytree.releases.manifest import Manifest, seal, state_privacy
+from tallytree.releases.statement import ENFORCED
+from tallytree.solvers.solution import Solution
+
+Ints = npt.NDArray[np.int64]
+
+WORDS = ("statement", "public")
+"""What another version may say in other words."""
+
+FALSE_ALARMS = Fraction(1, 10**6)
+"""How often, at most, the check of the noise fails a release whose noise is as stated."""
+
+TOLERANCE = 10**6
+"""A general solver, which works in floats, may miss the least objective by one part in so many."""
+
+
+def check_manifest(content: bytes, manifest: Manifest) -> Check:
+    """The manifest is, byte for byte, what was written."""
+    intact = content == seal(manifest).encode()
+    example = "" if intact else "manifest.json is not the file that was written"
+    return Check("manifest", "the manifest is the one that was written (SHA-256)", int(not intact), example)
+
+
+def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, ...]:
+    """What the manifest promises is what its plan gives, down to the words.
+
+    Another version may have said it in other words. These are then not checked, and the outcome says so.
+    """
+    stated = manifest["privacy"]
+    assumed = stated.get("assumed")
+    assumptions = assumed if isinstance(assumed, list) else []
+    has_frame = manifest["data"].get("frame")
+    # Only records of people have bounds enforced on them, and it is known of these whether a frame was given.
+    on_trust = has_frame is None or say_taken_on_trust(plan.bounds) in assumptions
+    derived = state_privacy(
+        plan,
+        total=total,
+        noise=stated.get("noise"),
+        assumptions=assumptions,
+        has_frame=has_frame,
+        enforced=stated.get("bounds") == ENFORCED and not on_trust,
+        receipt=read_receipt(manifest),
+    )
+    version = _read(manifest, "software", "tallytree")
+    wrong = [name for name in {**derived, **stated} if stated.get(name) != derived.get(name)]
+    other_words = [] if version == __version__ else [name for name in wrong if name in WORDS]
+    wrong = [name for name in wrong if name not in other_words]
+    shape = [plan.shape(index)[0] for index in range(len(plan.levels))]
+    if _read(manifest, "data", "regions") != shape:
+        wrong.append("regions")
+    example = f"{show(wrong[0])} is not what the plan gives" if wrong else ""
+    check = Check("statement", "what is promised follows from the plan", len(wrong), example)
+    if not other_words:
+        return (check,)
+    names = " and ".join(map(repr, other_words))
+    why = f"{names} are in the words of version {show(version)}, which version {__version__} cannot check"
+    return check, skip("words", why)
+
+
+def check_receipt(manifest: Manifest, plan: Plan) -> tuple[Check, ...]:
+    """If a ledger was charged, then with no less than the release costs; whether it was, the ledger knows."""
+    receipt = read_receipt(manifest)
+    if receipt is None:
+        return (Check("ledger", "no ledger was charged: what else was released is not known here", 0),)
+    loss = plan.loss.count(receipt.unit)
+    paid = loss is not None and receipt.charged >= loss and receipt.spent >= receipt.charged
+    example = "" if paid else f"entry {receipt.entry} does not cover the release"
+    check = Check("ledger", "the charge that the manifest names covers the release", int(not paid), example)
+    why = f"entry {receipt.entry} of the ledger is not looked up here: 'tallytree ledger verify' does that"
+    return check, skip("receipt", why)
+
+
+def check_noise(measurements: Measurements) -> Check:
+    """What the answers of regions and of their subregions differ by is as large as the plan's noise."""
+    found = measure_scatter(measurements)
+    names = [level.name for level in measurements.plan.levels]
+    limit = math.log(FALSE_ALARMS / (2 * len(found))) if found else 0.0
+    told = [index for index, level in enumerate(found) if level.least_chance <= limit]
+    wrong = [
+        f"regions of level {show(names[index])} and their subregions differ by "
+        f"{'less' if level.excess > 0 else 'more'} than that noise"
+        for index, level in enumerate(found)
+        if level.chance <= limit
+    ]
+    if not told and not wrong:
+        return skip(
+            "noise", "too few regions and sizes, or too little noise, to tell whether it is as stated"
+        )
+    contrasts = sum(level.contrasts for level in found)
+    statement = (
+        f"regions differ from their subregions by noise of the stated scale: {contrasts:,} differences, "
+        f"one false alarm in {FALSE_ALARMS.denominator:,} at most"
+    )
+    few = [show(names[index]) for index in range(len(found)) if index not in told]
+    if few:
+        statement += f"; too few to tell a lack of noise at level {', '.join(few)}"
+    return Check("noise", statement, len(wrong), wrong[0] if wrong else "")
+
+
+def check_mechanism(
+    manifest: Manifest, measurements: Measurements, counts: Sequence[Ints], total: int
+) -> Check:
+    """What the manifest says of its mechanism and of its solution is so, as far as the counts can tell."""
+    statement = "mechanism, objective and certificate are those of these counts"
+    try:
+        method = find_mechanism_of(manifest)
+        evidence = method.assess(measurements, counts, total=total)
+    except InputError as error:
+        return Check("mechanism", statement, 1, str(error).removesuffix("."))
+    facts = {**_describe(method), "objective": str(evidence.objective)}
+    facts["certificate_slack"] = evidence.certificate and str(evidence.certificate.slack)
+    stated = {**_get_part(manifest, "mechanism"), **_get_part(manifest, "solution")}
+    wrong = [f"{name!r} is not as stated" for name, value in facts.items() if stated.get(name) != value]
+    if method.obstacle:
+        wrong.append(f"{method.name} cannot make a release")
+    if evidence.certificate is not None and not evidence.certificate.optimal:
+        wrong.append("other counts are nearer to the measurements")
+    return Check("mechanism", statement, len(wrong), wrong[0] if wrong else "")
+
+
+def _describe(method: Mechanism) -> dict[str, object]:
+    """What a manifest says of a mechanism, whatever it was run on."""
+    solver = getattr(method, "solver", None)
+    return {
+        "symbol": method.symbol,
+        "exact": method.exact,
+        "options": {field.name: getattr(method, field.name) for field in fields(method)},
+        **({} if solver is None else {"solver": solver}),
+    }
+
+
+def check_solution(
+    manifest: Manifest, measurements: Measurements, counts: Sequence[Ints], total: int
+) -> Check:
+    """The counts come out again when the measurements are post-processed again.
+
+    An exact optimum is a matter of whole numbers. A relaxation in floating point may, on another kind of
+    processor, end so slightly elsewhere that a count is rounded the other way: one group is let pass then,
+    and a tenth of what the solution says of its accuracy.
+    """
+    statement = "post-processing the measurements again gives these counts"
+    try:
+        method = find_mechanism_of(manifest)
+        if method.small:
+            return _check_by_twin(method, measurements, counts, total)
+        solution = method.postprocess(measurements, total=total)
+    except InputError as error:
+        return Check("solution", statement, 1, str(error).removesuffix("."))
+    problem = _compare_claims(_get_part(manifest, "solution"), solution)
+    if problem:
+        return Check("solution", statement, 1, problem)
+    slack, violations, largest = 0 if method.exact else 1, 0, 0
+    for level in range(len(counts)):
+        for start, stop in cut_rows(*get_shape(counts, level)):
+            again = get_rows(solution.counts, level, start, stop)
+            off = np.abs(again - get_rows(counts, level, start, stop))
+            violations += int((off > slack).sum())
+            largest = max(largest, int(off.max(initial=0)))
+    return Check("solution", statement, violations, f"one differs by {largest}" if violations else "")
+
+
+def _check_by_twin(
+    method: Mechanism, measurements: Measurements, counts: Sequence[Ints], total: int
+) -> Check:
+    """A slow mechanism's counts are held against those of a fast one for the same model."""
+    twin = method.twin
+    if twin is None:
+        return skip("solution", f"not computed again: {method.name} takes long")
+    own = method.assess(measurements, counts, total=total).objective
+    best = twin.postprocess(measurements, total=total).objective
+    worse = own - best > best // TOLERANCE
+    example = f"their objective is {own}, and {twin.name} finds {best}"
+    if twin.exact:
+        wrong = worse or own < best
+        statement = f"no counts are nearer to the measurements, as {twin.name} finds for the same model"
+        return Check("solution", statement, int(wrong), example if wrong else "")
+    statement = f"{twin.name} finds no counts that are nearer to the measurements"
+    if worse:
+        return Check("solution", statement, 1, example)
+    return skip("solution", f"not computed again, {method.name} takes long; but {statement}")
+
+
+def _compare_claims(stated: Mapping[str, Any], solution: Solution) -> str:
+    """What a solution says of itself and is not so; nothing, if all is."""
+    if stated.get("solver") != solution.solver:
+        return "'solver' is not as stated"
+    effort = stated.get("effort")
+    if not isinstance(effort, dict) or effort.keys() != solution.effort.keys():
+        return "'effort' is not as stated"
+    claimed = stated.get("accuracy")
+    if solution.accuracy is None:
+        return "" if claimed is None else "'accuracy' is not as stated"
+    again = asdict(solution.accuracy)
+    if not isinstance(claimed, dict) or claimed.keys() != again.keys():
+        return "'accuracy' is not as stated"
+    for name, value in again.items():
+        number = claimed[name]
+        if not isinstance(number, (int, float)) or not math.isclose(number, value, rel_tol=0.1, abs_tol=1e-3):
+            return f"{name!r} of the accuracy is not as stated"
+    return ""
+
+
+def find_mechanism_of(manifest: Manifest) -> Mechanism:
+    """The mechanism that a manifest names, with its options."""
+    options = _read(manifest, "mechanism", "options")
+    return mechanism(
+        _read(manifest, "mechanism", "name"),
+        **({str(name): value for name, value in options.items()} if isinstance(options, dict) else {}),
+    )
+
+
+def _read(manifest: Manifest, part: str, name: str) -> Any:
+    return _get_part(manifest, part).get(name)
+
+
+def _get_part(manifest: Manifest, part: str) -> Mapping[str, Any]:
+    facts = manifest.get(part)
+    return facts if isinstance(facts, dict) else {}

@@ -1,0 +1,274 @@
+"""What comes with a release's numbers: how far they may be from the true ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+
+from tallytree.arrays import cut_rows, get_rows, get_shape
+from tallytree.errors import FolderError
+from tallytree.files import hash_file, replace_file
+from tallytree.hierarchy import Hierarchy
+from tallytree.intervals.pools import CellBounds
+from tallytree.intervals.summaries import SummaryBounds
+from tallytree.limits import MAX_GROUPS
+from tallytree.releases.checks import Check
+from tallytree.releases.manifest import read_exact
+from tallytree.releases.release_columns import make_plain, make_schema, name_regions, repeat_name
+from tallytree.releases.release_files import check_footer, read_file, write_file
+from tallytree.releases.release_rows import SeenCells, find_cells, refuse_beyond
+from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.sizes import Sizes, count_sizes
+from tallytree.solvers.unbiased import Estimates
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals:
+    """Intervals of all counts of a release, and of the numbers that sum up its regions."""
+
+    cells: tuple[CellBounds, ...]
+    """Of each level, root first: the true count is from ``low`` to ``high`` in so many of 100 cells."""
+    summaries: tuple[SummaryBounds, ...]
+    coverage: Fraction
+    replicates: int
+    seed: int
+
+    @property
+    def low(self) -> list[Ints]:
+        """The lower ends, regions x sizes for each level."""
+        return [level.low for level in self.cells]
+
+    @property
+    def high(self) -> list[Ints]:
+        """The upper ends."""
+        return [level.high for level in self.cells]
+
+    def to_dict(self) -> dict[str, object]:
+        """What a manifest says of them."""
+        return {"coverage": str(self.coverage), "replicates": self.replicates, "seed": self.seed}
+
+
+def check_intervals(intervals: Intervals) -> Check:
+    """Every interval begins at zero or above, and ends at or above its beginning.
+
+    It need not hold the released count: where post-processing is known to err to one side, the true count is
+    on the other.
+    """
+    wrong = sum(int(((cells.low < 0) | (cells.high < cells.low)).sum()) for cells in intervals.cells)
+    for found in intervals.summaries:
+        right = (found.low >= 0) & (found.low <= found.high) & np.isfinite(found.high)
+        # A region without groups has neither a mean nor quantiles, and no intervals of them.
+        wrong += int((np.isfinite(found.value) & ~right).sum())
+    statement = "intervals begin at zero or above, and end after that; they are not computed again"
+    return Check("intervals", statement, wrong, "one does not" if wrong else "")
+
+
+# The intervals of a release as files beside it, and as tables.
+
+INTERVALS, SUMMARIES = "intervals.parquet", "summaries.parquet"
+BOUNDS = ("groups_low", "groups_high", "groups_bias", "groups_error")
+FIGURES = ("value", "low", "high", "bias", "error")
+
+MOST_END = 4 * MAX_GROUPS
+"""Far above where any interval ends: a count is at most MAX_GROUPS."""
+
+
+def write_intervals(
+    intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], folder: Path
+) -> dict[str, str]:
+    """Write both files into a folder, each complete or not at all; their hashes."""
+    schema = make_schema(hierarchy.levels, "groups", *BOUNDS)
+    with replace_file(folder / INTERVALS) as stage:
+        written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
+    with replace_file(folder / SUMMARIES) as stage:
+        pa_parquet.write_table(tabulate_summaries(intervals, hierarchy), stage, compression="zstd")
+    return {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
+
+
+def tabulate_cells(
+    intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+) -> Iterator[pa.Table]:
+    """A row for every region and size that has groups, or may have, a few regions at a time.
+
+    A cell without a row is empty, as surely as the intervals say.
+    """
+    for level in range(len(hierarchy.levels)):
+        for some in cut_rows(*get_shape(counts, level)):
+            yield tabulate_cell_rows(intervals, hierarchy, sizes, counts, level, some)
+
+
+def tabulate_cell_rows(
+    intervals: Intervals,
+    hierarchy: Hierarchy,
+    sizes: Sizes,
+    counts: Sequence[Ints],
+    level: int,
+    some: tuple[int, int],
+) -> pa.Table:
+    """Some regions of a level, from one index to another."""
+    cells, part = intervals.cells[level], slice(*some)
+    groups = get_rows(counts, level, *some)
+    region, size = np.nonzero((groups != 0) | (cells.high[part] != 0))
+    bounds: list[npt.NDArray[Any]] = [cells.low, cells.high, cells.bias, cells.error]
+    columns: list[Any] = [
+        *name_regions(hierarchy, level, *some, region),
+        repeat_name(hierarchy.levels[level], len(region)),
+        pa.array(size + sizes[0]),
+        pa.array(groups[region, size]),
+        *(pa.array(bound[part][region, size]) for bound in bounds),
+    ]
+    return pa.table(columns, schema=make_schema(hierarchy.levels, "groups", *BOUNDS))
+
+
+def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
+    """A row for every region and statistic."""
+    parts = []
+    for level, name in enumerate(hierarchy.levels):
+        found = intervals.summaries[level]
+        regions = len(found.value)
+        region = np.repeat(np.arange(regions), len(STATISTICS))
+        names = [*name_regions(hierarchy, level, 0, regions, region), repeat_name(name, len(region))]
+        columns: dict[str, Any] = dict(zip((*hierarchy.levels, "level"), names, strict=True))
+        columns["statistic"] = pa.array(list(STATISTICS) * regions)
+        for figure in FIGURES:
+            columns[figure] = pa.array(getattr(found, figure).reshape(-1), from_pandas=True)  # NaN: null
+        parts.append(pa.table(columns))
+    return _join(parts)
+
+
+def tabulate_estimates(estimates: Sequence[Estimates], hierarchy: Hierarchy, sizes: Sizes) -> pa.Table:
+    """A row for every region and size: unbiased estimates and their variances."""
+    parts = []
+    for level, name in enumerate(hierarchy.levels):
+        regions, width = estimates[level].value.shape
+        region = np.repeat(np.arange(regions), width)
+        names = [*name_regions(hierarchy, level, 0, regions, region), repeat_name(name, len(region))]
+        columns: dict[str, Any] = dict(zip((*hierarchy.levels, "level"), names, strict=True))
+        columns["size"] = np.tile(np.arange(sizes[0], sizes[1] + 1), regions)
+        columns["estimate"] = estimates[level].value.reshape(-1)
+        columns["variance"] = estimates[level].variance.reshape(-1)
+        parts.append(pa.table(columns))
+    return _join(parts)
+
+
+def _join(parts: Sequence[pa.Table]) -> pa.Table:
+    plain = make_plain(parts[0].schema)
+    return pa.concat_tables([part.cast(plain) for part in parts])
+
+
+def write_estimates(table: pa.Table, path: Path) -> int:
+    """Write a table as Parquet, or as CSV if it is called so; how many rows it has."""
+    with replace_file(path) as stage:
+        if path.suffix.lower() == ".csv":
+            pa_csv.write_csv(table, stage)
+        else:
+            pa_parquet.write_table(table, stage, compression="zstd")
+    return table.num_rows
+
+
+def check_footers(folder: Path, levels: Sequence[str], regions: int, cells: int) -> None:
+    """Refuse both files by their footers, if they do not fit so many regions and cells."""
+    check_footer(folder / INTERVALS, make_schema(levels, "groups", *BOUNDS).names, fewest=0, most=cells)
+    rows = regions * len(STATISTICS)
+    check_footer(folder / SUMMARIES, [*levels, "level", "statistic", *FIGURES], fewest=rows, most=rows)
+
+
+def read_intervals(
+    folder: Path, stated: Mapping[str, Any], hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+) -> tuple[Intervals, Check]:
+    """Both files, and what the manifest says of them; and whether they are about these ``counts``."""
+    try:
+        coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
+        if not (isinstance(replicates, int) and isinstance(seed, int) and coverage < 1):
+            raise TypeError
+    except (KeyError, TypeError, ValueError):
+        raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
+    cells, same_counts = _read_cells(folder / INTERVALS, hierarchy, sizes, counts)
+    summaries = _read_summaries(folder / SUMMARIES, hierarchy)
+    same_values = all(
+        np.array_equal(found.value, summarize(counts[level], sizes), equal_nan=True)
+        for level, found in enumerate(summaries)
+    )
+    other = [name for name, same in ((INTERVALS, same_counts), (SUMMARIES, same_values)) if not same]
+    example = f"{other[0]} is about other counts" if other else ""
+    check = Check("interval files", "intervals are those of the released counts", len(other), example)
+    return Intervals(cells, summaries, coverage, replicates, seed), check
+
+
+def _read_cells(
+    path: Path, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+) -> tuple[tuple[CellBounds, ...], bool]:
+    """The intervals of all cells, and whether the counts beside them are ``counts``."""
+    shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
+    levels = [
+        CellBounds(
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.int64),
+            np.zeros(shape, dtype=np.float32),
+            np.zeros(shape, dtype=np.float32),
+        )
+        for shape in shapes
+    ]
+    seen = [SeenCells(shape) for shape in shapes]
+    released = [values.reshape(-1) for values in counts]
+    same, found = True, 0
+    for table in read_file(path, hierarchy.levels, "groups", *BOUNDS):
+        groups = table["groups"].to_numpy()
+        columns = [table[name].to_numpy() for name in BOUNDS]
+        for ends in columns[:2]:
+            refuse_beyond(MOST_END, ends)
+        for level, place, rows in find_cells(table, hierarchy, sizes):
+            seen[level].add(place)
+            same &= np.array_equal(released[level][place], groups[rows])
+            found += int(np.count_nonzero(groups[rows]))
+            bounds = levels[level]
+            arrays: tuple[npt.NDArray[Any], ...] = bounds.low, bounds.high, bounds.bias, bounds.error
+            for array, column in zip(arrays, columns, strict=True):
+                array.reshape(-1)[place] = column[rows]
+    return tuple(levels), same and found == sum(map(np.count_nonzero, released))
+
+
+def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ...]:
+    """In the order that they were written in, which the names of the regions must agree with."""
+    try:
+        table = pa_parquet.read_table(path)
+        figures = np.stack([table[figure].to_numpy().astype(np.float64) for figure in FIGURES])
+        names = table.select([*hierarchy.levels, "level", "statistic"])
+    except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as problem:
+        if isinstance(problem, OSError) and problem.errno:
+            raise  # the disk, not what is on it
+        raise FolderError(f"{path.name} is damaged: it does not have its columns.") from None
+    found = []
+    first = 0
+    for level, regions in enumerate(hierarchy.region_counts):
+        rows = regions * len(STATISTICS)
+        region = np.repeat(np.arange(regions), len(STATISTICS))
+        expected = [
+            *name_regions(hierarchy, level, 0, regions, region),
+            repeat_name(hierarchy.levels[level], rows),
+            pa.array(list(STATISTICS) * regions),
+        ]
+        part = names.slice(first, rows)
+        if part.num_rows != rows or not all(
+            column.combine_chunks().equals(wanted.cast(pa.string()))
+            for column, wanted in zip(part.columns, expected, strict=True)
+        ):
+            raise FolderError(f"{path.name} is damaged: its regions are not those that were measured.")
+        block = figures[:, first : first + rows].reshape(len(FIGURES), regions, len(STATISTICS))
+        value, low, high, bias, error = block
+        found.append(SummaryBounds(value, bias, error, low, high))
+        first += rows
+    if first != table.num_rows:
+        raise FolderError(f"{path.name} is damaged: it has rows of other regions.")
+    return tuple(found)

@@ -1,0 +1,293 @@
+"""The manifest of a release: everything that is claimed about it, for people and for programs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, fields
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from tallytree import __version__
+from tallytree.errors import FolderError, InputError, show
+from tallytree.hierarchy import Hierarchy
+from tallytree.ledger.receipts import Receipt, read_receipt
+from tallytree.limits import MAX_CELLS, MAX_GROUPS, MAX_SCALE
+from tallytree.mechanisms.base import Mechanism
+from tallytree.privacy.budget import UnitName
+from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.plan import LevelPlan, Plan
+from tallytree.privacy.queries import find_query
+from tallytree.privacy.zcdp import parse_delta
+from tallytree.releases.statement import ENFORCED, ON_TRUST, describe_protection, list_public_facts
+from tallytree.sizes import check_sizes
+from tallytree.solvers.solution import Solution
+
+# Which versions of other packages are installed.
+
+
+def find_versions(packages: Iterable[str]) -> dict[str, str]:
+    """By name; those that are not installed, because they are optional, are left out.
+
+    >>> sorted(find_versions(["numpy", "no-such-package"]))
+    ['numpy']
+    """
+    found: dict[str, str] = {}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+FORMAT = "tallytree-release-1"
+PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opendp", "pyarrow", "sqlalchemy")
+"""Those that a release may depend on."""
+
+NO_LEDGER = "No ledger was charged: what else was released from these data is not known here."
+
+DIGEST = "sha256"
+"""Where a manifest keeps the digest of all the rest of it."""
+
+Manifest = dict[str, Any]
+
+KEYS: dict[str, tuple[str, ...]] = {
+    "": (
+        "format",
+        "created",
+        "software",
+        "privacy",
+        "data",
+        "mechanism",
+        "solution",
+        "intervals",
+        "files",
+        DIGEST,
+    ),
+    "software": ("tallytree", *PACKAGES),
+    "data": ("levels", "regions", "sizes", "total", "frame"),
+    "mechanism": ("name", "symbol", "options", "exact"),
+    "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
+    "intervals": ("coverage", "replicates", "seed"),
+}
+"""What each part of a manifest may hold. What "privacy" may hold follows from the plan, and the check of the
+statement compares it key by key; so do other checks with "files" and a mechanism's options."""
+
+MOST_BYTES = 2**22
+"""Of a manifest: hundreds of times what a large one takes."""
+
+_EXACT = re.compile(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
+_FARTHEST = 10**60
+"""No number of a plan is larger, or nearer to zero than one part in it: far within what floats can hold."""
+
+
+def write_manifest(
+    *,
+    mechanism: Mechanism,
+    plan: Plan,
+    total: int,
+    noise: str,
+    assumptions: Sequence[str],
+    has_frame: bool | None,
+    enforced: bool,
+    solution: Solution,
+    created: str,
+    receipt: Receipt | None = None,
+) -> Manifest:
+    """All facts about a release but the hashes of its files; ``receipt`` is that of a ledger."""
+    return {
+        "format": FORMAT,
+        "created": created,
+        "software": {
+            "tallytree": __version__,
+            **find_versions(PACKAGES),
+        },
+        "privacy": state_privacy(
+            plan,
+            total=total,
+            noise=noise,
+            assumptions=assumptions,
+            has_frame=has_frame,
+            enforced=enforced,
+            receipt=receipt,
+        ),
+        "data": {
+            "levels": list(plan.hierarchy.levels),
+            "regions": [plan.shape(index)[0] for index in range(len(plan.levels))],
+            "sizes": list(plan.sizes),
+            "total": total,
+            "frame": has_frame,
+        },
+        "mechanism": {
+            "name": mechanism.name,
+            "symbol": mechanism.symbol,
+            "options": {field.name: getattr(mechanism, field.name) for field in fields(mechanism)},
+            "exact": mechanism.exact,
+        },
+        "solution": {
+            "objective": str(solution.objective),
+            "solver": solution.solver,
+            "certificate_slack": solution.certificate and str(solution.certificate.slack),
+            "accuracy": solution.accuracy and asdict(solution.accuracy),
+            "effort": solution.effort,
+        },
+    }
+
+
+def state_privacy(
+    plan: Plan,
+    *,
+    total: int,
+    noise: str,
+    assumptions: Sequence[str],
+    has_frame: bool | None,
+    enforced: bool,
+    receipt: Receipt | None,
+) -> dict[str, Any]:
+    """What is promised to whom: worked out from the plan, but for what is known about the counts.
+
+    That is ``noise``, ``assumptions``, ``has_frame`` and ``enforced``: see :class:`tallytree.GroupCounts`.
+    """
+    return {
+        "statement": describe_protection(plan, has_frame=has_frame, enforced=enforced),
+        "epsilon": str(plan.epsilon),
+        **_state_concentrated(plan),
+        "neighbours": "datasets that differ by one person",
+        "max_records": plan.bounds.max_records,
+        "max_quantity": plan.bounds.max_quantity,
+        "bounds": ENFORCED if enforced else ON_TRUST,
+        "levels": [
+            {
+                "name": level.name,
+                "query": level.query,
+                "sensitivity": str(level.sensitivity),
+                level.unit: str(level.loss),
+                "scale": str(level.scale),
+            }
+            for level in plan.levels
+        ],
+        "public_totals": plan.public_totals,
+        "noise": noise,
+        "public": list_public_facts(plan, total),
+        "assumed": list(assumptions),
+        "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
+    }
+
+
+def _state_concentrated(plan: Plan) -> dict[str, str]:
+    """What Gaussian noise promises beside epsilon: nothing under pure differential privacy."""
+    return {} if plan.delta is None else {"delta": str(plan.delta), "rho": str(plan.loss.rho)}
+
+
+def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
+    """The plan that a manifest states, with its numbers as they stand there."""
+    try:
+        privacy = manifest["privacy"]
+        delta = parse_delta(privacy["delta"]) if "delta" in privacy else None
+        unit: UnitName = "epsilon" if delta is None else "rho"
+        levels = tuple(
+            LevelPlan(
+                str(level["name"]),
+                find_query(str(level["query"])).name,
+                read_exact(level["sensitivity"]),
+                read_exact(level[unit]),
+                read_exact(level["scale"]),
+                unit,
+            )
+            for level in privacy["levels"]
+        )
+        bounds = Bounds(max_records=privacy["max_records"], max_quantity=privacy["max_quantity"])
+        sizes = check_sizes(manifest["data"]["sizes"])
+        public_totals = privacy["public_totals"]
+        if public_totals is not None and public_totals not in hierarchy.levels:
+            raise ValueError
+        if any(level.scale > MAX_SCALE for level in levels):
+            raise ValueError
+    except (KeyError, TypeError, ValueError, ArithmeticError, InputError):
+        raise FolderError("The manifest is damaged: it does not state a plan.") from None
+    if tuple(level.name for level in levels) != hierarchy.levels:
+        raise FolderError("The manifest's plan is for other levels than its data.")
+    return Plan(hierarchy, sizes, bounds, levels, public_totals, delta)
+
+
+def read_exact(text: object) -> Fraction:
+    """A number above zero as a manifest has it: with more digits than people give, but none out of reach."""
+    if not isinstance(text, str) or not _EXACT.fullmatch(text):
+        raise ValueError("not an exact number")
+    number = Fraction(text)
+    if not Fraction(1, _FARTHEST) <= number <= _FARTHEST:
+        raise ValueError("not a number of a plan")
+    return number
+
+
+def seal(manifest: Manifest) -> str:
+    """The text of a manifest, with a digest of itself, which every change of a byte breaks."""
+    bare = {name: value for name, value in manifest.items() if name != DIGEST}
+    return _write({**bare, DIGEST: hashlib.sha256(_write(bare).encode()).hexdigest()})
+
+
+def _write(manifest: Manifest) -> str:
+    return json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+
+
+def read_manifest(path: Path) -> bytes:
+    """The content of a manifest's file, if it is not larger than a manifest is."""
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise FolderError(f"The manifest is damaged: it is larger than {MOST_BYTES:,} bytes.")
+    return content
+
+
+def parse_manifest(text: str) -> Manifest:
+    """A manifest from its JSON, checked for the facts that reading a release needs."""
+    try:
+        manifest = json.loads(text)
+        if manifest["format"] != FORMAT:
+            raise FolderError(f"The release has another format than {FORMAT}.")
+        data = manifest["data"]
+        levels, total = data["levels"], data["total"]
+        if isinstance(total, bool) or not isinstance(total, int) or not 0 <= total <= MAX_GROUPS:
+            raise TypeError
+        if not (isinstance(levels, list) and levels):
+            raise TypeError
+        if not all(isinstance(name, str) for name in levels):
+            raise TypeError
+        _check_regions(data["regions"], len(levels))
+        read_exact(manifest["privacy"]["epsilon"])
+        read_receipt(manifest)
+        check_sizes(data["sizes"])
+        if not isinstance(manifest["files"], dict):
+            raise TypeError
+    except FolderError:
+        raise
+    except (KeyError, TypeError, ValueError, ArithmeticError, RecursionError, InputError):
+        raise FolderError("The manifest is damaged: it lacks facts that every release has.") from None
+    _refuse_unknown_keys(manifest)
+    return dict(manifest)
+
+
+def _check_regions(regions: object, levels: int) -> None:
+    """Refuse numbers of regions that no hierarchy has: files are held to them before they are read."""
+    if not isinstance(regions, list) or len(regions) != levels:
+        raise TypeError
+    if not all(type(count) is int and 1 <= count <= MAX_CELLS for count in regions):
+        raise TypeError
+
+
+def _refuse_unknown_keys(manifest: Manifest) -> None:
+    """Refuse what this software does not write: nothing could check it, and readers might believe it."""
+    for part, known in KEYS.items():
+        facts = manifest.get(part) if part else manifest
+        for key in facts if isinstance(facts, dict) else ():
+            if key not in known:
+                where = f" in {part!r}" if part else ""
+                raise FolderError(
+                    f"The manifest has an unknown key{where}: {show(key)}. It was changed, or written by "
+                    "another version of Tallytree."
+                )

@@ -1,0 +1,147 @@
+"""Counts and measurements as tables: a column for each level, null below the row's own level.
+
+Tables may have a thousand million rows: they are made and read a few regions at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.arrays import cut_rows, get_cells, get_rows, get_shape
+from tallytree.errors import HierarchyError, ViewError, show
+from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import encode_column
+from tallytree.sizes import Sizes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+# Arrow tables as data frames of pandas and Polars, which are optional.
+
+
+def make_pandas(table: pa.Table) -> pd.DataFrame:
+    """The table as a pandas data frame."""
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except ImportError:
+        raise ViewError("to_pandas needs pandas, which is not installed: pip install pandas.") from None
+    return frame
+
+
+def make_polars(table: pa.Table) -> pl.DataFrame:
+    """The table as a Polars data frame."""
+    try:
+        import polars as pl
+    except ImportError:
+        raise ViewError("to_polars needs Polars, which is not installed: pip install polars.") from None
+    return pl.DataFrame(table)
+
+
+Ints = npt.NDArray[np.int64]
+
+FIXED = (
+    *("level", "size", "groups", "measured", "groups_low", "groups_high", "groups_bias", "groups_error"),
+    *("statistic", "value", "low", "high", "bias", "error", "estimate", "variance"),
+)
+"""The columns beside the levels: of counts and measurements, intervals, summaries and unbiased estimates."""
+
+NAME = pa.dictionary(pa.int32(), pa.string())
+"""How names are held: a file of ours has them as text, each once for every few regions."""
+
+
+def check_level_names(hierarchy: Hierarchy) -> None:
+    """Levels become columns, so they may not be called like the other columns."""
+    for name in hierarchy.levels:
+        if name in FIXED:
+            raise HierarchyError(
+                f"A level may not be called {show(name)}: release files have a column of that name."
+            )
+
+
+FLOATS = ("groups_bias", "groups_error")
+
+
+def make_schema(levels: Sequence[str], *values: str) -> pa.Schema:
+    """The columns of a table."""
+    names = [(name, NAME) for name in (*levels, "level")]
+    types = {name: pa.float32() if name in FLOATS else pa.int64() for name in values}
+    return pa.schema([*names, ("size", pa.int64()), *types.items()])
+
+
+def stream(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:
+    """Tables one after the other, with names as plain text, for whoever reads a part at a time."""
+    plain = make_plain(schema)
+    return pa.RecordBatchReader.from_batches(
+        plain, (batch for part in parts for batch in part.cast(plain).to_batches())
+    )
+
+
+def make_plain(schema: pa.Schema) -> pa.Schema:
+    """The same columns with names as plain text."""
+    types = {f.name: pa.string() if pa.types.is_dictionary(f.type) else f.type for f in schema}
+    return pa.schema(list(types.items()))
+
+
+def tabulate_parts(
+    hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], *, value: str, zeros: bool
+) -> Iterator[pa.Table]:
+    """A row for every region and size, level by level, a few regions at a time; of zero only if ``zeros``."""
+    for level in range(len(hierarchy.levels)):
+        for some in cut_rows(*get_shape(arrays, level)):
+            yield tabulate_rows(hierarchy, sizes, arrays, level, some, value=value, zeros=zeros)
+
+
+def tabulate_rows(
+    hierarchy: Hierarchy,
+    sizes: Sizes,
+    arrays: Sequence[Ints],
+    level: int,
+    some: tuple[int, int],
+    *,
+    value: str,
+    zeros: bool,
+) -> pa.Table:
+    """Some regions of a level, from one index to another."""
+    start, stop = some
+    if zeros:
+        rows = get_rows(arrays, level, start, stop)
+        region = np.repeat(np.arange(stop - start), rows.shape[1])
+        size, values = np.tile(np.arange(rows.shape[1]), stop - start), rows.reshape(-1)
+    else:
+        region, size, values = get_cells(arrays, level, start, stop)
+        region = region - start
+    names = name_regions(hierarchy, level, start, stop, region)
+    columns = [*names, repeat_name(hierarchy.levels[level], len(region))]
+    schema = make_schema(hierarchy.levels, value)
+    return pa.table([*columns, pa.array(size + sizes[0]), pa.array(values)], schema=schema)
+
+
+def name_regions(
+    hierarchy: Hierarchy, level: int, start: int, stop: int, rows: Ints
+) -> list[pa.DictionaryArray[Any, Any]]:
+    """The names, at each level, of the regions ``start + rows`` of a level."""
+    columns = []
+    place = np.arange(start, stop)
+    for depth in range(level, -1, -1):
+        regions, code = np.unique(place, return_inverse=True)
+        names = encode_column(hierarchy.names(depth).take(regions))  # regions may share a name
+        columns.append(_make_column(names.codes[code][rows], names.names.cast(pa.string())))
+        place = hierarchy.parents(depth)[place]
+    nothing = pa.array(np.zeros(len(rows), dtype=np.int32), mask=np.ones(len(rows), dtype=np.bool_))
+    below = [_make_column(nothing, pa.array([], pa.string()))] * (len(hierarchy.levels) - level - 1)
+    return [*columns[::-1], *below]
+
+
+def repeat_name(name: str, rows: int) -> pa.DictionaryArray[Any, Any]:
+    """A column with one name in all rows."""
+    return _make_column(np.zeros(rows, dtype=np.int32), pa.array([name], pa.string()))
+
+
+def _make_column(codes: Any, names: pa.Array[Any]) -> pa.DictionaryArray[Any, Any]:
+    return pa.DictionaryArray.from_arrays(pa.array(codes, pa.int32()), names)

@@ -1,0 +1,335 @@
+"""A release: private counts with their evidence, written to a folder and read back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.arrays import LevelArrays
+from tallytree.errors import FolderError, MechanismError, describe, show
+from tallytree.files import flush, hash_file, new_folder, write_lasting
+from tallytree.hierarchy import Hierarchy
+from tallytree.privacy.measurements import PrivateMeasurements
+from tallytree.releases.checks import (
+    Check,
+    Verification,
+    check_budget,
+    check_public_totals,
+    skip,
+    verify_counts,
+)
+from tallytree.releases.evidence import (
+    check_manifest,
+    check_mechanism,
+    check_noise,
+    check_receipt,
+    check_solution,
+    check_statement,
+)
+from tallytree.releases.interval_bounds import (
+    BOUNDS,
+    INTERVALS,
+    SUMMARIES,
+    Intervals,
+    check_footers,
+    check_intervals,
+    read_intervals,
+    tabulate_cells,
+    tabulate_estimates,
+    write_intervals,
+)
+from tallytree.releases.manifest import Manifest, parse_manifest, read_manifest, read_plan, seal
+from tallytree.releases.region_views import RegionView
+from tallytree.releases.release_columns import make_pandas, make_polars, make_schema, stream, tabulate_parts
+from tallytree.releases.release_files import check_footer, read_file, write_file
+from tallytree.releases.release_rows import read_in_order, read_regions, read_values
+from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.solvers.unbiased import estimate_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+Ints = npt.NDArray[np.int64]
+
+MAKER = object()
+"""Shown by :func:`tallytree.release` and :func:`load`, which alone make releases."""
+
+RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
+REPORT = "report.html"
+"""Made from the others, and again whenever somebody likes: the manifest does not name it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Counts that are private, whole, not negative and add up, with the evidence.
+
+    Made by :func:`tallytree.release` or read by :func:`tallytree.load`.
+    """
+
+    measurements: PrivateMeasurements
+    counts: Sequence[Ints]
+    """Regions x sizes for each level, root first."""
+    total: int
+    """The public number of groups."""
+    manifest: Manifest
+    file_checks: tuple[Check, ...] = ()
+    """For a release read from a folder: whether its files are the ones that were written."""
+    intervals: Intervals | None = None
+    """How far the counts may be from the true ones: see :func:`tallytree.add_intervals`."""
+    made_by: InitVar[object] = None
+
+    def __post_init__(self, made_by: object) -> None:
+        # Counts or measurements of a simulation, put in by hand, would pass for private ones.
+        if made_by is not MAKER or not isinstance(self.measurements, PrivateMeasurements):
+            raise MechanismError("A Release is made by tallytree.release or read by tallytree.load alone.")
+        if isinstance(self.counts, LevelArrays):
+            return  # which cannot be changed
+        for values in self.counts:
+            values.flags.writeable = False
+        object.__setattr__(self, "counts", tuple(self.counts))
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The regions."""
+        return self.measurements.plan.hierarchy
+
+    @property
+    def sizes(self) -> Sizes:
+        """The range of sizes."""
+        return self.measurements.plan.sizes
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss."""
+        return Fraction(self.manifest["privacy"]["epsilon"])
+
+    def verify(self, *, recompute: bool = False) -> Verification:
+        """Check all conditions of a release, its claims, and the files if it was read from a folder.
+
+        ``recompute`` also does the post-processing again, to see that it gives the same counts.
+        """
+        plan = self.measurements.plan
+        made = self.manifest, self.measurements, self.counts, self.total
+        skipped = skip("solution", "the post-processing was not repeated")
+        return Verification(
+            (
+                *verify_counts(self.hierarchy, self.sizes, self.counts, self.total),
+                *self._check_totals(),
+                check_budget(plan, self.epsilon),
+                check_noise(self.measurements),
+                *check_statement(self.manifest, plan, self.total),
+                *check_receipt(self.manifest, plan),
+                check_mechanism(*made),
+                check_solution(*made) if recompute else skipped,
+                *(() if self.intervals is None else (check_intervals(self.intervals),)),
+                *self.file_checks,
+            )
+        )
+
+    def _check_totals(self) -> tuple[Check, ...]:
+        plan = self.measurements.plan
+        if plan.public_totals is None:
+            return ()
+        return (check_public_totals(plan, self.measurements.values, self.counts),)
+
+    def to_arrow(self) -> pa.Table:
+        """The counts as a table: a column for each level, then level, size and groups.
+
+        Rows without groups are left out. With intervals there are their columns as well, and rows wherever
+        there may be groups.
+        """
+        return self._stream().read_all()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same for pandas."""
+        return make_pandas(self.to_arrow())
+
+    def to_polars(self) -> pl.DataFrame:
+        """The same for Polars."""
+        return make_polars(self.to_arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The same for whatever reads Arrow, a part at a time: DuckDB, Polars, ``pyarrow.table(release)``."""
+        reader: Any = self._stream()
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _stream(self) -> pa.RecordBatchReader:
+        where = self.hierarchy, self.sizes, self.counts
+        if self.intervals is None:
+            schema = make_schema(self.hierarchy.levels, "groups")
+            return stream(tabulate_parts(*where, value="groups", zeros=False), schema)
+        schema = make_schema(self.hierarchy.levels, "groups", *BOUNDS)
+        return stream(tabulate_cells(self.intervals, *where), schema)
+
+    def region(self, *path: str) -> RegionView:
+        """One region, by the names from the root down to it; without names, the root."""
+        return RegionView(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
+
+    def estimate_unbiased(self) -> pa.Table:
+        """Estimates without bias, which may be negative, and their exact variances, from the measurements."""
+        return tabulate_estimates(estimate_counts(self.measurements), self.hierarchy, self.sizes)
+
+    def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Write the release to a new folder, which appears complete or not at all."""
+        with new_folder(_as_path(folder), replace=replace) as stage:
+            self.write_into(stage)
+
+    def write_into(self, folder: Path) -> None:
+        """Write the release's files into an existing folder."""
+        hashes = {
+            RELEASE: self._write(folder / RELEASE, self.counts, "groups", zeros=False),
+            MEASUREMENTS: self._write(
+                folder / MEASUREMENTS, self.measurements.values, "measured", zeros=True
+            ),
+        }
+        manifest = {**self.manifest, "files": hashes}
+        (folder / MANIFEST).write_bytes(seal(self._state_intervals(manifest, folder)).encode())
+
+    def write_intervals(self, folder: str | os.PathLike[str]) -> None:
+        """Write the intervals into the folder that holds this release already."""
+        path = _as_path(folder)
+        try:
+            manifest = parse_manifest(read_manifest(path / MANIFEST).decode())
+            if self.intervals is None or any(
+                manifest.get(name) != self.manifest.get(name) for name in ("created", "privacy", "solution")
+            ):
+                raise FolderError(f"{show(path, most=150)} holds another release than the intervals are for.")
+            if "intervals" in manifest:
+                # They are forgotten before their files change: a manifest never names what is not there.
+                files = {name: manifest["files"].get(name) for name in (RELEASE, MEASUREMENTS)}
+                manifest = {name: value for name, value in manifest.items() if name != "intervals"}
+                manifest["files"] = files
+                write_lasting(path / MANIFEST, seal(manifest).encode())
+            manifest = self._state_intervals(manifest, path)
+            for name in (INTERVALS, SUMMARIES):
+                flush(path / name)
+            write_lasting(path / MANIFEST, seal(manifest).encode())
+        except OSError as error:
+            raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
+
+    def _state_intervals(self, manifest: Manifest, folder: Path) -> Manifest:
+        """Write the intervals, if there are any, and put them into the manifest."""
+        if self.intervals is None:
+            return manifest
+        hashes = write_intervals(self.intervals, self.hierarchy, self.sizes, self.counts, folder)
+        files = {**manifest["files"], **hashes}
+        return {**manifest, "intervals": self.intervals.to_dict(), "files": files}
+
+    def _write(self, path: Path, arrays: Sequence[Ints], value: str, *, zeros: bool) -> str:
+        parts = tabulate_parts(self.hierarchy, self.sizes, arrays, value=value, zeros=zeros)
+        return write_file(parts, make_schema(self.hierarchy.levels, value), path)
+
+    def _repr_html_(self) -> str:
+        from tallytree.report.notebook import write_release
+
+        return write_release(self)
+
+    def __repr__(self) -> str:
+        low, high = self.sizes
+        return f"Release({self.hierarchy!r}, sizes {low} to {high}, epsilon {self.epsilon})"
+
+
+def load(folder: str | os.PathLike[str]) -> Release:
+    """Read a release from its folder. ``verify()`` of the result says whether it is intact."""
+    path = _as_path(folder)
+    shown = show(path, most=150)
+    try:
+        if not path.is_dir():
+            raise FolderError(f"There is no release folder {shown}.")
+        return _read_folder(path)
+    except FolderError:
+        raise
+    except FileNotFoundError as error:
+        raise FolderError(f"{shown} is not a release: {Path(error.filename).name} is missing.") from None
+    except UnicodeError:
+        raise FolderError(f"{shown} is damaged: it holds text that is not UTF-8.") from None
+    except OSError as error:
+        raise FolderError(f"{shown} cannot be read: {describe(error)}.") from None
+    except ValueError:  # an InputError of any part, or a path that no system has
+        raise FolderError(f"{shown} is damaged: its parts do not fit together.") from None
+
+
+def _read_folder(path: Path) -> Release:
+    content = read_manifest(path / MANIFEST)
+    manifest = parse_manifest(content.decode())
+    sizes = check_sizes(manifest["data"]["sizes"])
+    levels, regions = manifest["data"]["levels"], manifest["data"]["regions"]
+    stated = manifest.get("intervals")
+    rows = sum(regions) * count_sizes(sizes)
+    check_footer(path / MEASUREMENTS, make_schema(levels, "measured").names, fewest=rows, most=rows)
+    check_footer(path / RELEASE, make_schema(levels, "groups").names, fewest=0, most=rows)
+    if stated is not None:
+        check_footers(path, levels, sum(regions), rows)
+    hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes, rows)
+    plan = read_plan(manifest, hierarchy)
+    counts = read_values(
+        read_file(path / RELEASE, levels, "groups"), hierarchy, sizes, value="groups", sparse=True
+    )
+    file_checks = check_manifest(content, manifest), *_check_files(path, manifest)
+    intervals = None
+    if stated is not None:
+        intervals, check = read_intervals(path, stated, hierarchy, sizes, counts)
+        file_checks = check, *file_checks
+    return Release(
+        measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
+        counts=counts,
+        total=manifest["data"]["total"],
+        manifest=manifest,
+        file_checks=file_checks,
+        intervals=intervals,
+        made_by=MAKER,
+    )
+
+
+def _read_measurements(
+    path: Path, levels: Sequence[str], sizes: Sizes, rows: int
+) -> tuple[Hierarchy, LevelArrays]:
+    """The regions and what was measured there, whatever the order of the rows."""
+    tables = read_file(path, levels, "measured", multiple=count_sizes(sizes))
+    found = read_in_order(tables, rows, levels, sizes, value="measured")
+    if found is not None:
+        return found
+    hierarchy = read_regions(read_file(path, levels, "measured"), levels, sizes)
+    tables = read_file(path, levels, "measured")
+    return hierarchy, read_values(tables, hierarchy, sizes, value="measured", sparse=False)
+
+
+def _as_path(folder: object) -> Path:
+    if not isinstance(folder, (str, os.PathLike)):
+        raise FolderError("A release folder must be given by its path.")
+    return Path(folder)
+
+
+def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
+    """The files that the manifest names are those that were written; others are named, and not looked at."""
+    hashes = manifest["files"]
+    names = (RELEASE, MEASUREMENTS, *((INTERVALS, SUMMARIES) if "intervals" in manifest else ()))
+    wrong = [
+        f"{name} is not the file that was written"
+        for name in names
+        if hashes.get(name) != hash_file(folder / name)
+    ]
+    wrong += [
+        f"the manifest has a digest of {show(name)}, which no release has"
+        for name in hashes
+        if name not in names
+    ]
+    check = Check(
+        "files", "files are the ones that were written (SHA-256)", len(wrong), wrong[0] if wrong else ""
+    )
+    others = sorted({file.name for file in folder.iterdir()} - {*names, MANIFEST, REPORT})
+    if not others:
+        return (check,)
+    some = ", ".join(show(name) for name in others[:3]) + (
+        f" and {len(others) - 3} more" if len(others) > 3 else ""
+    )
+    return check, skip("other files", f"not looked at, because the manifest does not know them: {some}")

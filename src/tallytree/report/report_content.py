@@ -1,0 +1,205 @@
+"""What the explorer of the page reads: the regions, their counts, and what is known about them."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.intervals.summaries import SummaryBounds
+from tallytree.privacy.accuracy import find_accuracy
+from tallytree.releases.released import Release
+from tallytree.releases.statistics import QUANTILES, STATISTICS
+
+# Counts in few bytes, for the page: only what is not zero, as numbers of variable length.
+#
+# A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells
+# follow, one after the other, so that the page can find the cells of a region without reading those of the
+# others. A cell is the distance from the region's last cell (of its first cell: from one below the lowest
+# size) and the groups, and, where there are intervals, how far their ends are from the groups. The
+# intervals of what sums up the regions are packed beside it: for each region and statistic of
+# :data:`SHOWN`, one more than the lower end and the width, or zeros where there is none. A number has seven
+# bits in each byte, the lowest first; a set eighth bit says that more follow (LEB128). All is deflated, in
+# base64.
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+FACTS = 5
+"""Numbers for each region: its cells, their bytes, its groups, the mean size, and its groups of size 1."""
+SHOWN = ("groups", "size_mean", *QUANTILES)
+"""The statistics whose intervals the page has, in its own order."""
+MEAN_GRID = 10**6
+"""The mean size is a multiple of one part in this."""
+MOST = 2**53
+"""Whole numbers from here on are not all numbers of the page."""
+CHUNK = 2**18
+"""Cells that are looked at together."""
+
+
+@dataclass(frozen=True)
+class PackedLevel:
+    """A level as the page reads it."""
+
+    text: str
+    groups: Ints
+    """Of each region."""
+
+
+def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = None) -> PackedLevel:
+    """A level's counts, regions x sizes from ``lowest`` on, and the ends of their intervals, if any."""
+    facts, cells = [], []
+    for rows in _split(counts.shape):
+        ends = None if intervals is None else (intervals[0][rows], intervals[1][rows])
+        some_facts, some_cells = _pack_rows(np.asarray(counts[rows]), lowest, ends)
+        facts.append(some_facts)
+        cells.append(some_cells)
+    all_facts = np.concatenate(facts)
+    head, _ = encode(all_facts.ravel())
+    return PackedLevel(write_bytes(np.concatenate([head, *cells])), all_facts[:, 2])
+
+
+def pack_summaries(bounds: SummaryBounds) -> str:
+    """The intervals of a level's statistics that are shown."""
+    places = [STATISTICS.index(name) for name in SHOWN]
+    grid = [MEAN_GRID if name == "size_mean" else 1 for name in SHOWN]
+    with np.errstate(over="ignore"):
+        low, high = (np.rint(ends[:, places] * grid) for ends in (bounds.low, bounds.high))
+    # Not where a region has no groups (NaN), nor in a damaged file that holds anything: the checks say so.
+    known = (low >= 0) & (low <= high) & (high < MOST)
+    numbers = np.zeros((*known.shape, 2), dtype=np.int64)
+    numbers[known] = np.column_stack([low[known] + 1, high[known] - low[known]])
+    return write_bytes(encode(numbers.ravel())[0])
+
+
+def _split(shape: tuple[int, ...]) -> Iterator[slice]:
+    regions, sizes = shape
+    step = max(1, CHUNK // max(1, sizes))
+    return (slice(first, min(first + step, regions)) for first in range(0, regions, step))
+
+
+def _pack_rows(counts: Ints, lowest: int, ends: tuple[Ints, Ints] | None) -> tuple[Ints, Bytes]:
+    shown = counts != 0
+    if ends is not None:
+        shown |= (ends[0] != 0) | (ends[1] != 0)
+    region, size = np.nonzero(shown)
+    gap = np.diff(size, prepend=-1)
+    first = np.flatnonzero(np.diff(region, prepend=-1))
+    gap[first] = size[first] + 1
+    values = counts[region, size]
+    columns = [gap, fold(values)]
+    if ends is not None:
+        columns += [fold(values - ends[0][region, size]), fold(ends[1][region, size] - values)]
+    packed, lengths = encode(np.column_stack(columns).ravel())
+    per_cell = lengths.reshape(-1, len(columns)).sum(axis=1)
+    regions = len(counts)
+    groups = counts.sum(axis=1)
+    sizes = np.arange(lowest, lowest + counts.shape[1])
+    facts = [
+        shown.sum(axis=1),
+        np.bincount(region, weights=per_cell, minlength=regions).astype(np.int64),
+        groups,
+        np.rint(MEAN_GRID * (counts @ sizes.astype(np.float64)) / np.maximum(groups, 1)).astype(np.int64),
+        counts[:, sizes == 1].sum(axis=1),
+    ]
+    return np.column_stack([*facts[:2], *map(_as_count, facts[2:])]), packed
+
+
+def _as_count(values: Ints) -> Ints:
+    """A damaged release may hold negative counts; the checks say so, and the page need not."""
+    return np.maximum(values, 0)
+
+
+def fold(values: Ints) -> Ints:
+    """Numbers of either sign as numbers that are not negative: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
+    folded: Ints = np.where(values < 0, -2 * values - 1, 2 * values)
+    return folded
+
+
+def encode(values: Ints) -> tuple[Bytes, Ints]:
+    """Numbers that are not negative, in variable length, and how many bytes each of them takes.
+
+    >>> encode(np.array([1, 300]))[0].tolist()
+    [1, 172, 2]
+    """
+    lengths = np.ones(len(values), dtype=np.int64)
+    rest = values >> 7
+    while rest.any():
+        lengths += rest > 0
+        rest = rest >> 7
+    most = int(lengths.max(initial=1))
+    place = np.arange(most)
+    digits = (values[:, None] >> (7 * place)) & 127
+    digits |= np.where(place < lengths[:, None] - 1, 128, 0)
+    return digits[place < lengths[:, None]].astype(np.uint8), lengths
+
+
+def write_bytes(data: Bytes) -> str:
+    """Deflated, in base64."""
+    deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
+    return base64.b64encode(deflate.compress(data.tobytes()) + deflate.flush()).decode()
+
+
+MOST_REGIONS = 50_000
+"""In the explorer. Levels below are left out, and the page says so."""
+MOST_TEXT = 8_000_000
+"""Characters that names, counts and intervals may take."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The data of a page."""
+
+    facts: dict[str, Any]
+    """For JSON: names, parents, sizes, noise."""
+    levels: tuple[PackedLevel, ...]
+    """The counts of the levels that are shown, root first."""
+    summaries: tuple[str, ...]
+    """The intervals of what sums up their regions; none for a release without intervals."""
+
+
+def gather(release: Release) -> Content:
+    """The levels from the root down, as many as a page can hold."""
+    hierarchy, (low, high), found = release.hierarchy, release.sizes, release.intervals
+    levels: list[dict[str, Any]] = []
+    packed: list[PackedLevel] = []
+    summaries: list[str] = []
+    regions = room = 0
+    for index, name in enumerate(hierarchy.levels):
+        regions += release.measurements.plan.shape(index)[0]
+        if index and regions > MOST_REGIONS:
+            break
+        ends = None if found is None else (found.cells[index].low, found.cells[index].high)
+        level = pack_level(release.counts[index], low, ends)
+        bounds = [] if found is None else [pack_summaries(found.summaries[index])]
+        names = list(map(str, hierarchy.names(index).to_pylist()))
+        room += sum(map(len, (level.text, *bounds, *names)))
+        if index and room > MOST_TEXT:
+            break
+        levels.append({"name": name, "names": names, "parents": hierarchy.parents(index).tolist()})
+        packed.append(level)
+        summaries += bounds
+    facts = {
+        "sizes": [low, high],
+        "total": release.total,
+        "levels": levels,
+        "leftOut": list(hierarchy.levels[len(levels) :]),
+        "noise": [
+            {"answer": level.answer, "deviation": level.deviation, "reach": level.reach}
+            for level in find_accuracy(release.measurements.plan)[: len(levels)]
+        ],
+        "coverage": None if found is None else f"{float(100 * found.coverage):g} %",
+        "file": _name_files(levels[0]["names"][0]),
+    }
+    return Content(facts, tuple(packed), tuple(summaries))
+
+
+def _name_files(root: str) -> str:
+    """How downloaded files begin: plain letters, whatever the region is called."""
+    return re.sub(r"[^a-z0-9]+", "-", root.lower())[:40].strip("-") or "release"

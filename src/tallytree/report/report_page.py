@@ -1,0 +1,117 @@
+"""The page: one HTML file with its style, its script and its data in it, which asks for nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from importlib.resources import files
+from pathlib import Path
+
+from tallytree.errors import ReportError, show
+from tallytree.files import write_whole
+from tallytree.markup import Html, join, name, tag, write_json
+from tallytree.releases.checks import Verification
+from tallytree.releases.released import Release
+from tallytree.report.map_shapes import ShapeMap
+from tallytree.report.report_content import Content, gather
+from tallytree.report.report_sections import (
+    write_accuracy,
+    write_checks,
+    write_lead,
+    write_privacy,
+    write_source,
+)
+
+SCRIPTS = (
+    "data",
+    "numbers",
+    "figures",
+    "elements",
+    "search",
+    "icicle",
+    "map",
+    "chart",
+    "downloads",
+    "explorer",
+)
+"""In this order they make one script."""
+
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""What the page may load: its own script and style, by their digests, and nothing from anywhere."""
+
+
+def write_page(release: Release, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
+    """The whole page, with the map if there are shapes."""
+    content = gather(release)
+    if shapes is not None and shapes.level >= len(content.levels):
+        level = show(release.hierarchy.levels[shapes.level])
+        raise ReportError(
+            f"The shapes are of level {level}, which is too large for a page and left out of it."
+        )
+    root = content.facts["levels"][0]["names"][0]
+    style, script = Html(_read("style.css")), Html(_join_scripts())
+    parts = {
+        "policy": _write_policy(script=script, style=style),
+        "title": tag("title", f"{root[:100]}: groups by size"),
+        "style": style,
+        "script": script,
+        "root": name(root),
+        "made": str(release.manifest.get("created", ""))[:10],
+        "lead": write_lead(release, verification),
+        "privacy": write_privacy(release),
+        "accuracy": write_accuracy(release, content.levels),
+        "checks": write_checks(verification),
+        "source": write_source(release),
+        "data": _write_data(content, shapes),
+    }
+    # In one pass: what is filled in is not looked at again, whatever it holds.
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(parts[found[1]]), _read("page.html"))
+
+
+def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
+    facts = dict(content.facts)
+    if shapes is not None:
+        facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
+    pieces = [tag("script", write_json(facts), type="application/json", id="facts")]
+    texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
+    texts |= {f"summaries-{index}": text for index, text in enumerate(content.summaries)}
+    if shapes is not None:
+        texts["shapes"] = shapes.text
+    pieces += [tag("script", Html(text), type="application/base64", id=key) for key, text in texts.items()]
+    return join(*pieces)
+
+
+def _write_policy(*, script: str, style: str) -> str:
+    return POLICY.format(script=_digest(script), style=_digest(style))
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _join_scripts() -> str:
+    sections = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{sections}\n}})();\n'
+
+
+def _read(name: str) -> str:
+    return (files("tallytree.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+# The report as a file.
+
+
+def write_report(
+    release: Release,
+    target: Path,
+    *,
+    verification: Verification | None = None,
+    shapes: ShapeMap | None = None,
+) -> None:
+    """Write the page of a release; it takes the place of an earlier one when it is complete."""
+    checked = release.verify() if verification is None else verification
+    write_whole(target, write_page(release, checked, shapes=shapes).encode())

@@ -1,0 +1,334 @@
+"""The parts of the page that are the same for every reader: they need no script, and print as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from tallytree.ledger.receipts import read_receipt
+from tallytree.markup import Html, join, name, tag
+from tallytree.privacy.accuracy import LevelAccuracy, find_accuracy
+from tallytree.privacy.budget import show_exact
+from tallytree.privacy.plan import Plan
+from tallytree.releases.checks import Check, Verification
+from tallytree.releases.released import Release
+from tallytree.releases.statement import (
+    ENFORCED,
+    describe_empty_groups,
+    describe_protection,
+    list_public_facts,
+    warn_of_epsilon,
+)
+from tallytree.report.report_content import PackedLevel
+from tallytree.report.report_words import (
+    describe_adjustment,
+    describe_budget,
+    describe_epsilon,
+    describe_release,
+    describe_safety,
+    show_short,
+)
+
+BAR = 1000
+"""The width of the pictures, in their own units."""
+
+
+def write_lead(release: Release, verification: Verification) -> Html:
+    """What was released, in a paragraph and a few figures."""
+    plan = release.measurements.plan
+    regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
+    low, high = release.sizes
+    passed = sum(check.passed for check in verification.checks)
+    warning = warn_of_epsilon(plan.epsilon)
+    figures = [
+        ("Groups", f"{release.total:,}", "the public total"),
+        ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
+        ("Sizes", f"{low:,} to {high:,}", f"larger groups count at {high:,}"),
+        ("Epsilon", show_short(plan.epsilon), describe_epsilon(plan)),
+        (
+            "Checks",
+            f"{passed} of {len(verification.checks)}",
+            _describe_checks(verification),
+        ),
+    ]
+    return join(
+        tag("p", describe_release(plan, release.total), class_="lead"),
+        *([] if verification else [_warn()]),
+        *([tag("p", warning, class_="failed banner")] if warning else []),
+        tag(
+            "dl",
+            *(
+                tag("div", tag("dt", what), tag("dd", tag("b", value), " ", tag("span", note)))
+                for what, value, note in figures
+            ),
+            class_="figures",
+        ),
+    )
+
+
+def _describe_checks(verification: Verification) -> str:
+    failed, skipped = sum(check.failed for check in verification.checks), len(verification.skipped)
+    if failed:
+        return f"passed: {failed} FAILED, see below"
+    return f"passed; {skipped} not made, see below" if skipped else "passed"
+
+
+def _warn() -> Html:
+    return tag(
+        "p",
+        tag("strong", "This release does not hold what it promises."),
+        " At least one of its checks failed: do not rely on these counts.",
+        class_="failed banner",
+    )
+
+
+def write_privacy(release: Release) -> Html:
+    """Who is protected, how strongly, and at what cost at each level."""
+    plan, manifest = release.measurements.plan, release.manifest
+    has_frame = manifest["data"].get("frame")
+    frame = has_frame if isinstance(has_frame, bool) else None
+    receipt = read_receipt(manifest)
+    privacy = manifest["privacy"]
+    enforced = privacy.get("bounds") == ENFORCED
+    assumed = privacy.get("assumed")
+    notes = [str(note) for note in assumed] if isinstance(assumed, list) else []
+    words = [
+        tag("h3", "For whom it is safe"),
+        *(tag("p", text) for text in describe_safety(plan)),
+        tag("h3", "What it does not hide"),
+        tag("p", "These facts are taken as known to everyone, and are not protected:"),
+        tag("ul", *(tag("li", fact) for fact in list_public_facts(plan, release.total))),
+        tag("p", describe_empty_groups(plan, frame, enforced)),
+        *([tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in notes))] if notes else []),
+    ]
+    numbers = [
+        tag("h3", "How the budget is spent"),
+        tag("p", describe_budget(plan)),
+        draw_budget(plan),
+        _tabulate_budget(plan),
+        tag("h3", "The statement, word for word"),
+        tag("blockquote", tag("p", describe_protection(plan, has_frame=frame, enforced=enforced))),
+        tag("p", str(privacy.get("ledger")) if receipt is None else receipt.describe(), class_="quiet"),
+    ]
+    return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
+
+
+def draw_budget(plan: Plan) -> Html:
+    """The levels' parts, as one bar."""
+    whole = sum((level.loss for level in plan.levels), plan.levels[0].loss * 0)
+    parts, start = [], 0.0
+    for index, level in enumerate(plan.levels):
+        share = float(level.loss / whole)
+        width = max(share * BAR - 3, 1)
+        parts.append(
+            tag(
+                "rect",
+                x=f"{start:.1f}",
+                y=0,
+                width=f"{width:.1f}",
+                height=44,
+                class_=f"part part-{index % 4}",
+            )
+        )
+        start += share * BAR
+    spoken = ", ".join(
+        f"{float(level.loss / whole):.0%} at level {level.name[:200]}" for level in plan.levels
+    )
+    return tag(
+        "figure",
+        tag(
+            "svg",
+            *parts,
+            viewBox=f"0 0 {BAR} 44",
+            preserveAspectRatio="none",
+            role="img",
+            aria_label=f"The budget by level: {spoken}",
+            class_="budget",
+        ),
+        tag(
+            "figcaption",
+            *(
+                tag(
+                    "span",
+                    tag("i", class_=f"key part-{index % 4}"),
+                    name(level.name, 60),
+                    tag("b", f" {float(level.loss / whole):.0%}"),
+                    class_="legend",
+                )
+                for index, level in enumerate(plan.levels)
+            ),
+        ),
+    )
+
+
+def _tabulate_budget(plan: Plan) -> Html:
+    unit = plan.unit.name
+    return tabulate(
+        f"The budget of each level, in {unit}, and the noise that it buys",
+        ["Level", "Regions", unit.capitalize(), "Sensitivity", "Noise scale"],
+        [
+            [
+                name(level.name),
+                f"{plan.shape(index)[0]:,}",
+                show_short(level.loss),
+                show_exact(level.sensitivity),
+                show_short(level.scale),
+            ]
+            for index, level in enumerate(plan.levels)
+        ],
+    )
+
+
+def write_accuracy(release: Release, packed: Sequence[PackedLevel]) -> Html:
+    """The noise of each level, beside the size of its regions."""
+    plan = release.measurements.plan
+    found = find_accuracy(plan)
+    mechanism = str(_read(release.manifest, "mechanism", "name"))
+    typical = [float(np.median(level.groups)) for level in packed]
+    rows = [
+        [
+            name(level.name),
+            level.answer,
+            f"{level.deviation:,.3g}" if level.deviation < 1000 else f"{level.deviation:,.0f}",
+            f"± {level.reach:,}",
+            f"{typical[index]:,.0f}" if index < len(typical) else "not on this page",
+        ]
+        for index, level in enumerate(found)
+    ]
+    words = [
+        tag(
+            "p",
+            "Every measured count carries noise of a size that is known in advance and is the same for "
+            "small and large regions: a count of a million is off by about as much as a count of ten. So "
+            "large regions are relatively exact, and very small counts should not be relied on one by one.",
+        ),
+        tag("p", describe_adjustment(mechanism)),
+    ]
+    numbers = [
+        _draw_deviations(found),
+        tabulate(
+            "The noise of one measured count",
+            ["Level", "What was measured", "Standard deviation", "19 of 20 within", "Groups, typical region"],
+            rows,
+            left=2,
+        ),
+    ]
+    return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
+
+
+def _draw_deviations(found: Sequence[LevelAccuracy]) -> Html:
+    most = max(level.deviation for level in found) or 1.0
+    rows = [
+        tag(
+            "div",
+            tag("span", name(level.name, 60), class_="what"),
+            tag(
+                "svg",
+                tag(
+                    "rect",
+                    x=0,
+                    y=0,
+                    width=f"{max(BAR * level.deviation / most, 2):.1f}",
+                    height=20,
+                    class_="amount",
+                ),
+                viewBox=f"0 0 {BAR} 20",
+                preserveAspectRatio="none",
+                aria_hidden="true",
+            ),
+            tag("span", f"± {level.deviation:,.1f}", class_="much"),
+            class_="row",
+        )
+        for level in found
+    ]
+    return tag(
+        "figure",
+        tag("div", *rows, class_="deviations"),
+        tag("figcaption", "Standard deviation of the noise of one measured count, in groups, by level"),
+    )
+
+
+def write_checks(verification: Verification) -> Html:
+    """Each condition and whether it holds."""
+    return join(
+        tag(
+            "p",
+            "Every condition below was worked out again from the files of the release when this page was "
+            "written, but for those marked as not made. Repeating the whole computation takes longer: ",
+            tag("code", "tallytree verify"),
+            " on the folder does that as well.",
+        ),
+        tag("ul", *map(_write_check, verification.checks), class_="checks"),
+    )
+
+
+def _write_check(check: Check) -> Html:
+    times = f" {check.violations:,} times not, for example: {check.example}." if check.failed else ""
+    outcome = "Failed" if check.failed else "Passed" if check.made else "Not made"
+    return tag(
+        "li",
+        tag("span", outcome, class_="mark"),
+        tag("b", check.name[:1].upper() + check.name[1:]),
+        tag("span", check.statement[:1].upper() + check.statement[1:] + "." + times),
+        class_=outcome.lower().replace(" ", "-"),
+    )
+
+
+def write_source(release: Release) -> Html:
+    """Where the numbers come from."""
+    manifest = release.manifest
+    files = manifest.get("files")
+    facts = [
+        ("Made", str(manifest.get("created", "not known"))),
+        ("Method", str(_read(manifest, "mechanism", "name"))),
+        ("Noise", str(_read(manifest, "privacy", "noise"))),
+        ("Software", f"tallytree {_read(manifest, 'software', 'tallytree')}"),
+        *(
+            (f"SHA-256 of {str(file)[:80]}", str(digest)[:80])
+            for file, digest in (files.items() if isinstance(files, dict) else ())
+        ),
+    ]
+    return join(
+        tag(
+            "p",
+            "This page was made from the files of the release and holds nothing beyond them. It is derived "
+            "from them, so the manifest does not list its hash: ",
+            tag("code", "tallytree report"),
+            " on the folder makes it again.",
+        ),
+        tag("dl", *(tag("div", tag("dt", a), tag("dd", b)) for a, b in facts), class_="source"),
+    )
+
+
+def tabulate(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Html:
+    """A table whose first column names the row; the first ``left`` columns are text."""
+    head = [
+        tag("th", column, scope="col", class_="text" if index < left else "number")
+        for index, column in enumerate(columns)
+    ]
+    body = [
+        tag(
+            "tr",
+            tag("th", row[0], scope="row"),
+            *(
+                tag("td", cell, class_="text" if index < left else "number")
+                for index, cell in enumerate(row[1:], start=1)
+            ),
+        )
+        for row in rows
+    ]
+    return tag(
+        "div",
+        tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *body)),
+        class_="scroll",
+        tabindex=0,
+        role="region",
+        aria_label=caption,
+    )
+
+
+def _read(manifest: Mapping[str, Any], part: str, key: str) -> Any:
+    facts = manifest.get(part)
+    return facts.get(key, "not known") if isinstance(facts, dict) else "not known"

@@ -1,0 +1,245 @@
+"""Attacks on a whole mechanism as a black box: what many runs on neighbours say about epsilon, at least.
+
+One group is moved: in every region, from every size to the next. Half of the runs are there to choose among
+these neighbours, and an event that tells the chosen one apart; the other half to estimate how much likelier
+the event is with the one dataset than with the other. That gives a lower bound on the epsilon that the
+mechanism really has. Nothing about the mechanism is taken on trust, and it measures by the code of releases
+with their sampler, so this also finds what no enumeration of answers can: noise that is not what the plan
+says, or missing in some place, or shared by cells, or a release that shows more than the measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.limits import one_processor
+from tallytree.mechanisms.base import Mechanism
+from tallytree.privacy.digits import DigitNoise, Take
+from tallytree.privacy.door import find_noise, measure, measure_with_seed
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.neighbours import enumerate_additions
+from tallytree.privacy.noise import SeededNoise
+from tallytree.privacy.plan import Plan
+from tallytree.research.auditing.events import (
+    Event,
+    Evidence,
+    Targets,
+    choose_event,
+    estimate,
+    flatten,
+    target_counts,
+    target_measurements,
+)
+from tallytree.research.auditing.exact_losses import (
+    ATTACKED,
+    ATTACKED_SMALL,
+    Case,
+    Pair,
+    Verdict,
+    compare,
+    judge,
+    plan_case,
+)
+from tallytree.sizes import count_sizes
+
+# Many runs of a mechanism on the same counts, by the code that makes releases.
+
+Ints = npt.NDArray[np.int64]
+
+Measure = Callable[[Plan, GroupCounts], Measurements]
+"""Measure counts with fresh noise."""
+
+Look = Callable[[GroupCounts], Ints]
+"""One run on these counts with fresh noise; what is then seen, as one row of cells."""
+
+
+def measure_as_released(plan: Plan, counts: GroupCounts) -> Measurements:
+    """Measure as a release does, with the sampler that a release takes: whatever is wrong there is here."""
+    return measure(plan, counts, noise=find_noise(None, delta=None))
+
+
+class SeededDigits(DigitNoise, SeededNoise):
+    """The sampler of releases on bytes that can be repeated.
+
+    All but the bytes is the code of releases. ``measure`` refuses it, as it refuses all seeded noise.
+    """
+
+    def open_stream(self) -> Take:
+        """The bytes that come next."""
+        return self._generator.bytes
+
+
+def measure_with(seed: int | None) -> Measure:
+    """How to measure: as a release does, or the same repeatably if there is a seed."""
+    if seed is None:
+        return measure_as_released
+    noise = SeededDigits(seed)
+    return lambda plan, counts: measure_with_seed(plan, counts, noise=noise)
+
+
+def look_at_measurements(plan: Plan, measure: Measure) -> Look:
+    """See the noisy answers."""
+    return lambda counts: flatten(measure(plan, counts).values)
+
+
+def look_at_counts(method: Mechanism, plan: Plan, measure: Measure) -> Look:
+    """See what is released: the counts after post-processing."""
+
+    def look(counts: GroupCounts) -> Ints:
+        return flatten(method.postprocess(measure(plan, counts), total=counts.total).counts)
+
+    return look
+
+
+def repeat(look: Look, counts: GroupCounts, *, runs: int, report: Callable[[int], None]) -> Ints:
+    """What is seen in so many runs, a row each."""
+    rows = []
+    with one_processor():
+        for _ in range(runs):
+            rows.append(look(counts))
+            report(1)
+    return np.array(rows)
+
+
+ERROR = 0.01
+"""The probability that any of the bounds of an audit is wrong, at most: the attacks share it (Bonferroni)."""
+
+CONFIDENCE = f"{100 * (1 - ERROR):g} %"
+
+BACKGROUND = 2
+"""Groups in every cell, of which one moves: zeros would hide much by themselves."""
+
+KEPT = 4
+"""After each round of choosing, one in so many neighbours is kept."""
+
+LEAST = 4
+"""Runs of a round on each dataset: two to fit a line to, and two to try it on."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What was attacked, and what that says."""
+
+    seen: str
+    """What the attacker looks at: the measurements, or the counts that are released."""
+    asked: Fraction
+    stated: Fraction
+    """The epsilon that the plan of the attacked case states."""
+    pair: Pair
+    """The neighbours that were chosen."""
+    tried: int
+    """How many pairs they were chosen from."""
+    evidence: Evidence
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the lower bound."""
+        return judge(self.evidence.bound, stated=self.stated, asked=self.asked)
+
+    @property
+    def moved(self) -> str:
+        """The region whose group moves, and its sizes before and after."""
+        counts = self.pair.counts
+        change = self.pair.neighbour.leaf - counts.leaf
+        (region, before), (_, after) = np.argwhere(change < 0)[0], np.argwhere(change > 0)[0]
+        low = counts.sizes[0]
+        return f"{counts.hierarchy.leaves[region][-1]}: {low + before} to {low + after}"
+
+
+def find_targets(case: Case, plan: Plan) -> list[Pair]:
+    """The neighbours to attack: the same counts, with all that have one person more and the worst loss."""
+    leaf = np.full((case.hierarchy.leaf_count, count_sizes(case.sizes)), BACKGROUND)
+    counts = GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)
+    pairs = [compare(plan, counts, neighbour) for neighbour in enumerate_additions(counts)]
+    worst = max(pair.rank for pair in pairs)
+    return [pair for pair in pairs if pair.rank == worst]
+
+
+@dataclass(frozen=True, eq=False)
+class Attacker:
+    """Who looks at the outcomes on some neighbours, all of the same counts, and tries to tell them apart."""
+
+    seen: str
+    stated: Fraction
+    look: Look
+    pairs: Sequence[Pair]
+    targets: Sequence[Targets]
+    """What each pair would show without noise."""
+    runs: int
+    """Twice as many are made: half of them to choose, and the other half to estimate."""
+
+    @property
+    def all_runs(self) -> int:
+        """How many runs the attack takes."""
+        return sum((pairs + 1) * each for pairs, each in self._list_rounds()) + 2 * (self.runs // 2)
+
+    def attack(self, *, asked: Fraction, error: float, report: Callable[[int], None]) -> Attack:
+        """Choose neighbours and an event, and estimate epsilon from fresh runs."""
+        place, event = self._choose(report)
+        pair = self.pairs[place]
+        first, second = (
+            repeat(self.look, counts, runs=self.runs // 2, report=report)
+            for counts in (pair.counts, pair.neighbour)
+        )
+        evidence = estimate(event, first, second, error=error)
+        return Attack(self.seen, asked, self.stated, pair, len(self.pairs), evidence)
+
+    def _choose(self, report: Callable[[int], None]) -> tuple[int, Event]:
+        """Which neighbours are told apart best, and how: few runs on all of them, then more on the best.
+
+        All have the same counts on one side, so that the runs on these serve every pair.
+        """
+        first: Ints | None = None
+        left: dict[int, Ints | None] = dict.fromkeys(range(len(self.pairs)))
+        for kept, runs in self._list_rounds():
+            first = self._run_more(first, self.pairs[0].counts, runs, report)
+            ranked = []
+            for place, earlier in list(left.items())[:kept]:
+                second = self._run_more(earlier, self.pairs[place].neighbour, runs, report)
+                guess, event = choose_event(self.targets[place], first, second)
+                ranked.append((guess, place, event, second))
+            ranked.sort(key=lambda each: -each[0])
+            left = {place: second for _, place, _, second in ranked}
+        _, place, event, _ = ranked[0]
+        return place, event
+
+    def _run_more(
+        self, earlier: Ints | None, counts: GroupCounts, runs: int, report: Callable[[int], None]
+    ) -> Ints:
+        rows = repeat(self.look, counts, runs=runs, report=report)
+        return rows if earlier is None else np.concatenate([earlier, rows])
+
+    def _list_rounds(self) -> list[tuple[int, int]]:
+        """How many neighbours are tried in each round, and in how many more runs on each dataset."""
+        kept = [len(self.pairs)]
+        while kept[-1] > 1:
+            kept.append(max(1, kept[-1] // KEPT))
+        return [(pairs, max(LEAST, self.runs // (len(kept) * (pairs + 1)))) for pairs in kept]
+
+
+def prepare_attacks(
+    method: Mechanism, *, epsilon: Fraction, measured_runs: int, runs: int, seed: int | None
+) -> list[Attacker]:
+    """Attacks on the measurements, and on the counts that are made of them.
+
+    What is made of the measurements can only hide (``exact.py``), so the first attack is the stronger one;
+    the second is on what people get to see. Where the solver takes long, that one is on a smaller case.
+    """
+    measure = measure_with(seed)
+    plan = plan_case(method, ATTACKED, epsilon=epsilon)
+    pairs = find_targets(ATTACKED, plan)
+    targets = [target_measurements(plan, pair) for pair in pairs]
+    look = look_at_measurements(plan, measure)
+    measured = Attacker("measurements", plan.epsilon, look, pairs, targets, measured_runs)
+    if method.small:
+        plan = plan_case(method, ATTACKED_SMALL, epsilon=epsilon)
+        pairs = find_targets(ATTACKED_SMALL, plan)
+    targets = [target_counts(plan, pair) for pair in pairs]
+    look = look_at_counts(method, plan, measure)
+    return [measured, Attacker("counts", plan.epsilon, look, pairs, targets, runs)]

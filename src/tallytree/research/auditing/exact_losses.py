@@ -1,0 +1,227 @@
+"""The exact worst privacy loss of a plan on a small hierarchy, by trying all neighbours.
+
+Let one neighbour have the answer a and the other b to an entry. The noise has P(X = k) proportional to
+exp(-|k| / scale), so an outcome o is exp((|o - b| - |o - a|) / scale) times as likely with a as with b. That
+is at most exp(|a - b| / scale), by the triangle inequality, and just that at o = a. Entries have independent
+noise: the factors multiply, the exponents add up, and all are at their largest at once when the outcome is
+the first neighbour's answers, which does happen with positive probability. So the largest privacy loss is the
+sum over entries of |a - b| / scale: not a bound on it, but the loss itself, attained, and the same both ways.
+No event has a larger one, since a ratio of sums is at most the largest ratio of their terms; nor has anything
+made of the noisy answers, since an event there is an event here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+from functools import lru_cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Mechanism
+from tallytree.privacy.neighbours import Bounds, enumerate_additions
+from tallytree.privacy.plan import Plan
+from tallytree.sizes import Sizes, count_sizes
+
+# What a loss means, beside the epsilon that was asked for and the one that is stated.
+
+
+class Verdict(IntEnum):
+    """From good to bad."""
+
+    HOLDS = 0
+    """Not above what was asked for, nor above what is stated."""
+    OVERSPENDS = 1
+    """Above what was asked for; what is stated is no less, so nobody is deceived who reads it."""
+    BROKEN = 2
+    """Above what is stated: a false claim."""
+
+    def __str__(self) -> str:
+        return WORDS[self]
+
+
+WORDS = {
+    Verdict.HOLDS: "holds",
+    Verdict.OVERSPENDS: "more than asked for",
+    Verdict.BROKEN: "more than stated",
+}
+
+
+def judge(loss: Fraction | float | None, *, stated: Fraction, asked: Fraction) -> Verdict:
+    """The verdict on a loss, or on a lower bound of one; None is a loss without bound.
+
+    Python compares floats with fractions exactly.
+    """
+    if loss is None or loss > stated:
+        return Verdict.BROKEN
+    return Verdict.OVERSPENDS if loss > asked else Verdict.HOLDS
+
+
+# The small hierarchies and invented group counts on which privacy losses are worked out.
+
+
+@dataclass(frozen=True)
+class Case:
+    """A small problem: what of it is public, and what a person may contribute."""
+
+    hierarchy: Hierarchy
+    sizes: Sizes
+    bounds: Bounds
+    weights: tuple[int, ...] | None = None
+    """How the levels share epsilon, root first; evenly, if None."""
+
+    @property
+    def budget(self) -> dict[str, int] | None:
+        """The weights by level."""
+        return dict(zip(self.hierarchy.levels, self.weights, strict=True)) if self.weights else None
+
+    @property
+    def regions(self) -> str:
+        """The regions of each level, root first, such as 1+3+8; ``ragged`` if leaves stand above the last.
+
+        >>> Case(grow_tree([("a",), ("b", "c")]), (0, 1), Bounds()).regions
+        '1+2+1 ragged'
+        """
+        levels = self.hierarchy.levels
+        shape = "+".join(map(str, self.hierarchy.region_counts))
+        is_ragged = bool((self.hierarchy.leaf_places[0] < len(levels) - 1).any())
+        return f"{shape} ragged" if is_ragged else shape
+
+
+def grow_tree(paths: list[tuple[str, ...]]) -> Hierarchy:
+    """The hierarchy of these leaves below one root."""
+    depth = max(map(len, paths))
+    return Hierarchy.from_paths([f"level {i}" for i in range(depth + 1)], [("all", *path) for path in paths])
+
+
+ALONE = grow_tree([()])
+PAIR = grow_tree([("a",), ("b",)])
+FLAT = grow_tree([("a",), ("b",), ("c",)])
+DEEP = grow_tree([(state, f"{state}{i}") for state, i in zip("abcabcab", range(8), strict=True)])
+"""1, 3 and 8 regions; siblings do not stand together, since the order of regions is the user's."""
+RAGGED = grow_tree([("b", "b0"), ("a",), ("c", "c0"), ("b", "b1")])
+
+CASES = (
+    Case(ALONE, (0, 2), Bounds()),
+    Case(ALONE, (1, 4), Bounds(max_records=3, max_quantity=3)),
+    Case(PAIR, (0, 3), Bounds(max_records=3, max_quantity=3)),
+    Case(PAIR, (1, 3), Bounds(max_records=3), weights=(1, 2)),
+    Case(FLAT, (0, 1), Bounds()),
+    Case(FLAT, (1, 4), Bounds(max_quantity=3), weights=(3, 1)),
+    Case(FLAT, (1, 3), Bounds(max_records=2, max_quantity=2)),
+    Case(DEEP, (0, 2), Bounds()),
+    Case(DEEP, (1, 3), Bounds(max_quantity=2), weights=(1, 2, 7)),
+    Case(DEEP, (0, 1), Bounds(max_records=2)),
+    Case(RAGGED, (0, 3), Bounds(max_quantity=3), weights=(2, 1, 2)),
+    Case(RAGGED, (1, 3), Bounds(max_records=2, max_quantity=2)),
+)
+"""What is enumerated: bounds from 1 to 3, sizes from 0 and from 1, even and uneven splits of epsilon."""
+
+ATTACKED = Case(grow_tree([(name,) for name in "abcde"]), (0, 3), Bounds())
+"""Where mechanisms are attacked: a first, a last and other regions, and as many sizes to move between."""
+
+ATTACKED_SMALL = Case(grow_tree([("a",)]), (0, 1), Bounds())
+"""Where the counts of mechanisms are attacked whose solvers take long; their measurements are above."""
+
+
+def enumerate_counts(case: Case) -> Iterator[GroupCounts]:
+    """All datasets with m = ``max_records`` groups.
+
+    No others are needed. The queries are linear, so that groups which both neighbours have alike drop out
+    of the difference of their answers; and a person is in m groups at most. So every difference that two
+    neighbours on this hierarchy can have is found here, however many groups they have.
+    """
+    shape = (case.hierarchy.leaf_count, count_sizes(case.sizes))
+    for cells in combinations_with_replacement(range(shape[0] * shape[1]), case.bounds.max_records):
+        leaf = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        yield GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbours, the second with one person more, and the loss that is between them."""
+
+    counts: GroupCounts
+    neighbour: GroupCounts
+    loss: Fraction | None
+    """None: without bound, for an entry without noise differs, which tells the two apart with certainty."""
+
+    @property
+    def rank(self) -> tuple[bool, Fraction]:
+        """By which the worst is found."""
+        return self.loss is None, self.loss or Fraction(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Enumeration:
+    """A case with the worst of all its pairs of neighbours."""
+
+    case: Case
+    public_totals: str | None
+    """The level down to which the regions' numbers of groups are public."""
+    asked: Fraction
+    """The epsilon that was asked for."""
+    stated: Fraction
+    """The one that the plan states."""
+    worst: Pair
+    pairs: int
+    """How many were tried."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """On the exact loss."""
+        return judge(self.worst.loss, stated=self.stated, asked=self.asked)
+
+
+def compare(plan: Plan, counts: GroupCounts, neighbour: GroupCounts) -> Pair:
+    """The exact loss between two neighbours."""
+    loss, is_unbounded = Fraction(0), False
+    pairs = zip(plan.answers(counts), plan.answers(neighbour), strict=True)
+    for index, (level, (here, there)) in enumerate(zip(plan.levels, pairs, strict=True)):
+        distances = np.abs(here - there)
+        if plan.has_public_totals(index):  # the last entries are measured as they are
+            is_unbounded |= bool(distances[:, -1].any())
+            distances = distances[:, :-1]
+        loss += int(distances.sum()) / level.scale
+    return Pair(counts, neighbour, None if is_unbounded else loss)
+
+
+@lru_cache(maxsize=32)
+def list_pairs(case: Case) -> list[tuple[GroupCounts, GroupCounts]]:
+    """All pairs of neighbours that the case has: every dataset, with every one that has a person more."""
+    return [
+        (counts, neighbour) for counts in enumerate_counts(case) for neighbour in enumerate_additions(counts)
+    ]
+
+
+@lru_cache(maxsize=256)  # mechanisms that measure alike have the same plans
+def find_worst_pair(case: Case, plan: Plan) -> Pair:
+    """The neighbours with the largest loss of all that the case has; the first of several."""
+    found = (compare(plan, counts, neighbour) for counts, neighbour in list_pairs(case))
+    return max(found, key=lambda pair: pair.rank)
+
+
+def enumerate_losses(
+    method: Mechanism, case: Case, *, epsilon: Fraction, public_totals: str | None = None
+) -> Enumeration:
+    """The worst loss of a mechanism on a case, beside the epsilon that its plan states there."""
+    plan = plan_case(method, case, epsilon=epsilon, public_totals=public_totals)
+    worst = find_worst_pair(case, plan)
+    return Enumeration(case, plan.public_totals, epsilon, plan.epsilon, worst, len(list_pairs(case)))
+
+
+def plan_case(method: Mechanism, case: Case, *, epsilon: Fraction, public_totals: str | None = None) -> Plan:
+    """The plan of a mechanism for a case."""
+    return method.plan(
+        case.hierarchy,
+        sizes=case.sizes,
+        epsilon=epsilon,
+        budget=case.budget,
+        bounds=case.bounds,
+        public_totals=public_totals,
+    )

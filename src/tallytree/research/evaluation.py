@@ -1,0 +1,115 @@
+"""Research: how far a mechanism is from the truth. Never for sensitive data.
+
+``simulate`` draws noise that can be repeated, and ``evaluate`` compares with the true counts, so what
+they return is not private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tallytree.arrays import cut_rows, get_rows, get_shape
+from tallytree.counts.group_counts import GroupCounts
+from tallytree.errors import CountsError
+from tallytree.hierarchy import Hierarchy
+from tallytree.mechanisms.base import Mechanism
+from tallytree.mechanisms.registry import DEFAULT, find_mechanism
+from tallytree.privacy.budget import Exact
+from tallytree.privacy.door import measure_with_seed
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
+from tallytree.progress import Progress, no_progress
+from tallytree.releases.checks import count_inconsistencies
+from tallytree.releases.released import Release
+from tallytree.sizes import Sizes
+from tallytree.solvers.solution import Solution
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """One run of a mechanism with repeatable noise: not private, and not a release."""
+
+    measurements: Measurements
+    solution: Solution
+    total: int
+
+    @property
+    def counts(self) -> Sequence[Ints]:
+        """Regions x sizes for each level, root first."""
+        return self.solution.counts
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The regions."""
+        return self.measurements.plan.hierarchy
+
+    @property
+    def sizes(self) -> Sizes:
+        """The range of sizes."""
+        return self.measurements.plan.sizes
+
+
+def simulate(
+    counts: GroupCounts,
+    *,
+    epsilon: Exact | None = None,
+    mechanism: str | Mechanism = DEFAULT,
+    seed: int,
+    budget: Mapping[str, Exact] | None = None,
+    public_totals: str | None = None,
+    delta: Exact | None = None,
+    rho: Exact | None = None,
+    progress: Progress = no_progress,
+) -> Simulation:
+    """Run a mechanism with noise drawn from ``seed``. Not private: for data that is not sensitive."""
+    if not isinstance(counts, GroupCounts):
+        raise CountsError("A simulation is made from GroupCounts.")
+    method = find_mechanism(mechanism)
+    noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
+    plan = method.plan(
+        counts.hierarchy,
+        sizes=counts.sizes,
+        epsilon=epsilon,
+        budget=budget,
+        bounds=counts.bounds,
+        public_totals=public_totals,
+        delta=delta,
+        rho=rho,
+    )
+    measurements = measure_with_seed(plan, counts, noise=noise, progress=progress)
+    solution = method.postprocess(measurements, total=counts.total)
+    return Simulation(measurements, solution, counts.total)
+
+
+def evaluate(run: Simulation | Release, counts: GroupCounts) -> pa.Table:
+    """The errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
+
+    ``l1`` is the paper's error, the sum of ``|n^ - n|`` over regions and sizes; ``emd`` is the mean over the
+    level's regions of the sum of ``|c^ - c|`` over sizes (how far groups were moved along the sizes);
+    ``violations`` are the regions and sizes whose subregions do not add up to them.
+    """
+    if not isinstance(run, (Simulation, Release)) or not isinstance(counts, GroupCounts):
+        raise CountsError("A Simulation or a Release is compared with GroupCounts.")
+    if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
+        raise CountsError("The counts to compare with are on other regions or sizes than the run.")
+    rows: dict[str, list[str | int | float]] = {"level": [], "l1": [], "emd": [], "violations": []}
+    inconsistent = count_inconsistencies(run.hierarchy, run.counts)
+    for index, level in enumerate(run.hierarchy.levels):
+        off, moved = 0, 0
+        shape = get_shape(run.counts, index)
+        for start, stop in cut_rows(*shape):
+            error = get_rows(run.counts, index, start, stop) - get_rows(counts.levels, index, start, stop)
+            off += int(np.abs(error).sum())
+            moved += int(np.abs(np.cumsum(error, axis=1)).sum())
+        rows["level"].append(level)
+        rows["l1"].append(off)
+        rows["emd"].append(moved / shape[0])
+        rows["violations"].append(inconsistent[index])
+    return pa.table(rows)

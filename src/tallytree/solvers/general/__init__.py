@@ -1,0 +1,1 @@
+"""The same models given to general solvers: quadratic programs, with and without integrality."""

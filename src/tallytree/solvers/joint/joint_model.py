@@ -1,0 +1,228 @@
+"""Model M_c itself: relaxed, solved to a stated accuracy, and rounded in cumulative space."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.arrays import LevelArrays, SparseRows, Stored, get_column, get_shape, is_large, take_rows
+from tallytree.hierarchy import Hierarchy
+from tallytree.kernels import RowPool, kernel, share_work
+from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
+from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
+from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent
+from tallytree.solvers.layout import TreeLayout
+from tallytree.solvers.solution import Solution, sum_squares, weigh_levels
+from tallytree.solvers.tree.tree_model import solve_tree_model
+
+# Each region's noisy cumulative counts, smoothed by themselves before regions are reconciled.
+#
+# Where cumulative counts do not rise, many noisy answers measure one number. The isotonic fit finds these
+# stretches; what it puts there is their mean, the best guess if the noise were Gaussian. It is two-sided
+# geometric, and then the median has half the variance, once a stretch is long.
+
+Ints = npt.NDArray[np.int64]
+
+LONG = 20
+"""Sizes in a stretch from which on its median is taken; the mean keeps short ones smoother."""
+
+
+def smooth_rows(noisy: Ints, high: int) -> Ints:
+    """For each row, whole numbers within [0, ``high``]: the mean or median of each stretch of the fit."""
+    smoothed = np.empty(noisy.shape, dtype=np.int64)
+    pool = RowPool(len(noisy))
+    pool.run(lambda rows: _write_rows(smooth_steps(noisy[rows], high), smoothed[rows]))
+    return smoothed
+
+
+@kernel
+def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> StepRows:
+    """The same as steps, which are few."""
+    rows, sizes = noisy.shape
+    scratch = make_scratch(sizes)
+    first = np.zeros(rows + 1, dtype=np.int32)
+    ends, heights = np.empty(rows * sizes, dtype=np.int32), np.empty(rows * sizes, dtype=np.int64)
+    used = 0
+    for r in range(rows):
+        for i in range(sizes):
+            scratch.wanted[i] = noisy[r, i]
+        begin = 0
+        for b in range(pool_adjacent(scratch.wanted, scratch.totals, scratch.ends, scratch.heights)):
+            end = scratch.ends[b]
+            value = np.median(noisy[r, begin:end]) if end - begin >= LONG else scratch.heights[b]
+            height = min(max(np.int64(np.floor(value + 0.5)), 0), high)
+            if used > first[r] and heights[used - 1] == height:
+                ends[used - 1] = end
+            else:
+                ends[used], heights[used] = end, height
+                used += 1
+            begin = end
+        first[r + 1] = used
+    return StepRows(first, ends[:used].copy(), heights[:used].copy())
+
+
+@kernel
+def _write_rows(steps: StepRows, rows: Ints) -> None:
+    for r in range(len(rows)):
+        begin = 0
+        for b in range(steps.first[r], steps.first[r + 1]):
+            rows[r, begin : steps.ends[b]] = steps.heights[b]
+            begin = steps.ends[b]
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def solve_joint_model(
+    hierarchy: Hierarchy,
+    values: Sequence[Ints],
+    *,
+    total: int,
+    scales: Sequence[Fraction],
+    known_levels: int,
+    smooth: bool,
+) -> Solution:
+    """Whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
+
+    With ``smooth``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
+    accuracy is then that of this model, and the objective still that of the noisy answers.
+    The regions' numbers of groups are known on the first ``known_levels`` levels, the root's always: there
+    they are the last entries of ``values``, or what is nearest to them and adds up to ``total``.
+    """
+    layout = TreeLayout.of(hierarchy)
+    totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
+    problem = lay_out(layout, values, scales, *totals, smooth_to=total if smooth else None)
+    relaxed = relax_joint_model(problem)
+    inner, rises = round_joint_model(problem, relaxed, total)
+    weights = weigh_levels(scales)
+    return Solution(
+        counts=_list_counts(layout, inner, rises),
+        objective=_add_squares(layout, values, inner, rises, weights),
+        certificate=None,
+        solver="newton",
+        effort=relaxed.effort,
+        accuracy=relaxed.accuracy,
+    )
+
+
+def lay_out(
+    layout: TreeLayout,
+    values: Sequence[Ints],
+    scales: Sequence[Fraction],
+    inner_totals: Floats,
+    leaf_totals: Floats,
+    *,
+    smooth_to: int | None = None,
+) -> JointProblem:
+    """The model on the layout's arrays, for the answers as they are or smoothed to at most ``smooth_to``."""
+    weights = weigh_levels(scales)
+    # A root alone stands twice in the layout, so each counts half.
+    tree_weights = weights.astype(np.float64) if len(weights) > 1 else np.repeat(weights / 2, 2)
+    inner = stack_inner(layout, values)
+    if smooth_to is not None:
+        inner = smooth_rows(inner, smooth_to)
+
+    def find_targets(_: int, nodes: tuple[int, int]) -> StepRows:
+        rows = take_leaves(layout, values, *nodes)
+        return find_steps(rows) if smooth_to is None else smooth_steps(rows, smooth_to)
+
+    targets = share_work(find_targets, cut_nodes(layout.tree, inner.shape[1]))
+    return JointProblem(layout.tree, inner, targets, tree_weights, inner_totals, leaf_totals)
+
+
+def stack_inner(layout: TreeLayout, values: Sequence[Ints]) -> Ints:
+    """The inner nodes' rows, nodes x sizes."""
+    parts = [take_rows(values, level, rows) for level, (rows, _) in enumerate(layout.inner_rows)]
+    return np.concatenate(parts, dtype=np.int64)
+
+
+def take_leaves(
+    layout: TreeLayout, values: Sequence[Ints], first: int, stop: int
+) -> npt.NDArray[np.signedinteger]:
+    """The rows of the leaf children of inner nodes ``first`` to ``stop``, which are on one level."""
+    level = min(int(layout.tree.level[first]) + 1, len(layout.leaf_rows) - 1)
+    rows, places = layout.leaf_rows[level]
+    if len(rows) == 0:
+        return np.empty((0, get_shape(values, level)[1]), dtype=np.int64)
+    start, end = layout.tree.family[first] - places[0], layout.tree.family[stop] - places[0]
+    return take_rows(values, level, rows[start:end])
+
+
+def _list_counts(layout: TreeLayout, inner: Ints, rises: Sequence[Rises]) -> Sequence[Ints]:
+    """Group counts level by level; those of a large level without its zeros."""
+    sizes = inner.shape[1]
+    found: list[Stored] = []
+    leaf = SparseRows.from_parts(
+        [part.counts for part in rises],
+        [part.sizes for part in rises],
+        [part.groups for part in rises],
+        sizes,
+    )
+    counts = np.diff(inner, axis=1, prepend=0)
+    for regions, (inner_at, inner_from), (leaf_at, leaf_from) in zip(
+        layout.region_counts, layout.inner_rows, layout.leaf_rows, strict=True
+    ):
+        if is_large((regions, sizes)):
+            found.append(_merge(leaf.take(leaf_from), leaf_at, counts[inner_from], inner_at))
+            continue
+        values = np.empty((regions, sizes), dtype=np.int64)
+        values[inner_at], values[leaf_at] = counts[inner_from], leaf.take(leaf_from).dense()
+        found.append(values)
+    if any(isinstance(level, SparseRows) for level in found):
+        return LevelArrays(found)
+    return [level for level in found if not isinstance(level, SparseRows)]
+
+
+def _merge(leaf: SparseRows, leaf_at: Ints, inner: Ints, inner_at: Ints) -> SparseRows:
+    """A level of which some regions are leaves and some are not."""
+    if len(inner_at) == 0 and (np.diff(leaf_at) == 1).all():
+        return leaf
+    rows, columns, values = leaf.cells(0, len(leaf_at))
+    region, size = np.nonzero(inner)
+    return SparseRows.from_cells(
+        np.concatenate([leaf_at[rows], inner_at[region]]),
+        np.concatenate([columns.astype(np.int64), size]),
+        np.concatenate([values, inner[region, size]]),
+        (len(leaf_at) + len(inner_at), leaf.width),
+    )
+
+
+def _add_squares(
+    layout: TreeLayout, values: Sequence[Ints], inner: Ints, rises: Sequence[Rises], weights: Ints
+) -> int:
+    """The model's objective at these counts, exactly; part by part, so that no level is written out."""
+    noisy, level = stack_inner(layout, values), layout.tree.level
+    own = [
+        int(weights[at]) * sum_squares(inner[level == at] - noisy[level == at])
+        for at in range(int(level[-1]) + 1)
+        if len(layout.region_counts) > 1
+    ]
+
+    def add(number: int, nodes: tuple[int, int]) -> int:
+        part = rises[number]
+        starts = np.concatenate([[0], np.cumsum(part.counts)])
+        counts = SparseRows(starts, part.sizes, part.groups, inner.shape[1]).dense()
+        below = min(int(level[nodes[0]]) + 1, len(weights) - 1)
+        off = np.cumsum(counts, axis=1) - take_leaves(layout, values, *nodes)
+        return int(weights[below]) * sum_squares(off)
+
+    return sum(own) + sum(share_work(add, cut_nodes(layout.tree, inner.shape[1])))
+
+
+def find_totals(
+    hierarchy: Hierarchy,
+    layout: TreeLayout,
+    values: Sequence[Ints],
+    total: int,
+    scales: Sequence[Fraction],
+    known_levels: int,
+) -> tuple[Floats, Floats]:
+    """For each inner node and leaf its number of groups, infinity where it is not known."""
+    known = max(1, known_levels)
+    upper = hierarchy.cut(known)
+    ends = [get_column(values, level, -1)[:, None] for level in range(known)]
+    found = solve_tree_model(upper, ends, total=total, scales=scales[:known]).counts
+    unknown = [np.full((regions, 1), np.inf) for regions in layout.region_counts[known:]]
+    inner, leaf = layout.stack([*found, *unknown])
+    return inner[:, 0].astype(np.float64), leaf[:, 0].astype(np.float64)

@@ -1,0 +1,133 @@
+"""The best unbiased estimates: from the measurements alone, with exact variances.
+
+Released counts are whole and not negative, which makes them err upwards where there are few groups. Who would
+rather have no bias than no negative counts takes these. Each is the linear combination of all measurements
+with the least variance among the unbiased ones: a region's own answers, those of the regions below it, and
+those above and beside it. On a tree that takes one pass up and one down (belief propagation, here exact).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tallytree.errors import MechanismError
+from tallytree.hierarchy import Hierarchy
+from tallytree.privacy.accuracy import find_variance
+from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.plan import Plan
+from tallytree.sizes import Sizes, count_sizes
+
+Floats = npt.NDArray[np.float64]
+
+ADDITIVE = ("sizes", "cumulative")
+"""Queries whose answers add up over regions."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Of one level: regions x sizes."""
+
+    value: Floats
+    variance: Floats
+
+
+def estimate_counts(measurements: Measurements) -> list[Estimates]:
+    """The number of groups of each size, for each level."""
+    plan = measurements.plan
+    return [_subtract(plan.levels[at].query, answer) for at, answer in enumerate(_combine(measurements))]
+
+
+def estimate_size_sums(measurements: Measurements) -> list[Estimates]:
+    """The sizes of all groups of a region, added up: regions x 1."""
+    plan = measurements.plan
+    found = []
+    for at, answer in enumerate(_combine(measurements)):
+        weights = _weigh_sizes(plan.levels[at].query, plan.sizes)
+        # The noise of different sizes is independent.
+        found.append(Estimates(answer.value @ weights[:, None], answer.variance @ weights[:, None] ** 2))
+    return found
+
+
+def _weigh_sizes(query: str, sizes: Sizes) -> Floats:
+    """How often each answer is in the sum: sum_s s n_s = high c_high - sum_(s < high) c_s."""
+    if query == "sizes":
+        return np.arange(sizes[0], sizes[1] + 1, dtype=np.float64)
+    weights = np.full(count_sizes(sizes), -1.0)
+    weights[-1] = sizes[1]
+    return weights
+
+
+def _subtract(query: str, answer: Estimates) -> Estimates:
+    """Counts from cumulative answers."""
+    if query == "sizes":
+        return answer
+    variance = answer.variance.copy()
+    variance[:, 1:] += answer.variance[:, :-1]
+    return Estimates(np.diff(answer.value, axis=1, prepend=0.0), variance)
+
+
+def _combine(measurements: Measurements) -> list[Estimates]:
+    """The measured answers, each improved by all others."""
+    plan = measurements.plan
+    if any(level.query not in ADDITIVE for level in plan.levels):
+        raise MechanismError("The answers of this query do not add up over regions: estimate from others.")
+    hierarchy = plan.hierarchy
+    own = [
+        Estimates(measurements.values[at].astype(np.float64), _find_variances(plan, at))
+        for at in range(len(plan.levels))
+    ]
+    # From the leaves up: what a region and all below it say of it.
+    below = list(own)
+    for at in reversed(range(len(own) - 1)):
+        inner, together = _add_children(hierarchy, at, below[at + 1])
+        below[at] = _replace(own[at], inner, _weigh(_take(own[at], inner), _take(together, inner)))
+    # From the root down: what all the others say of it. They are the parent's, less the siblings.
+    best, above = [below[0]], own[0]
+    for at in range(1, len(own)):
+        parent = hierarchy.parents(at)
+        _, together = _add_children(hierarchy, at - 1, below[at])
+        others = Estimates(
+            above.value[parent] - (together.value[parent] - below[at].value),
+            above.variance[parent] + (together.variance[parent] - below[at].variance).clip(0),
+        )
+        best.append(_weigh(below[at], others))
+        above = _weigh(own[at], others)
+    return best
+
+
+def _find_variances(plan: Plan, level: int) -> Floats:
+    variance = np.full(plan.shape(level), find_variance(plan.levels[level]))
+    if plan.has_public_totals(level):
+        variance[:, -1] = 0.0
+    return variance
+
+
+def _add_children(
+    hierarchy: Hierarchy, level: int, below: Estimates
+) -> tuple[npt.NDArray[np.bool_], Estimates]:
+    """Which regions of a level have regions below, and what these say when added up."""
+    parent, count = hierarchy.parents(level + 1), hierarchy.region_counts[level]
+    value, variance = (np.zeros((count, below.value.shape[1])) for _ in range(2))
+    np.add.at(value, parent, below.value)
+    np.add.at(variance, parent, below.variance)
+    return np.bincount(parent, minlength=count) > 0, Estimates(value, variance)
+
+
+def _weigh(one: Estimates, other: Estimates) -> Estimates:
+    """Two independent estimates of the same, by their variances."""
+    both = one.variance + other.variance
+    share = np.divide(other.variance, both, out=np.full_like(both, 0.5), where=both > 0)
+    return Estimates(share * one.value + (1 - share) * other.value, share * one.variance)
+
+
+def _take(estimates: Estimates, rows: npt.NDArray[np.bool_]) -> Estimates:
+    return Estimates(estimates.value[rows], estimates.variance[rows])
+
+
+def _replace(estimates: Estimates, rows: npt.NDArray[np.bool_], new: Estimates) -> Estimates:
+    value, variance = estimates.value.copy(), estimates.variance.copy()
+    value[rows], variance[rows] = new.value, new.variance
+    return Estimates(value, variance)
