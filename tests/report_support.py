@@ -16,9 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from tallytree.intervals.pools import CellBounds
-from tallytree.intervals.summaries import SummaryBounds
-from tallytree.releases.interval_bounds import Intervals
+from tallytree.releases.interval_bounds import CellBounds, Intervals, SummaryBounds
 from tallytree.releases.released import MAKER
 from tallytree.releases.statistics import summarize
 from tallytree.report.report_content import FACTS, MEAN_GRID, SHOWN

@@ -24,11 +24,11 @@ from hypothesis.extra import numpy as st_numpy
 import tallytree as tt
 from tallytree.cli import main as cli
 from tallytree.errors import FolderError, ReportError
-from tallytree.intervals.summaries import SummaryBounds
 from tallytree.markup import tag, write_json
 from tallytree.privacy.accuracy import find_deviation, find_reach
 from tallytree.privacy.plan import LevelPlan
 from tallytree.releases.checks import Check, Verification, skip
+from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.released import REPORT
 from tallytree.releases.statistics import STATISTICS, summarize
 from tallytree.report import map_shapes, report_content

@@ -1,10 +1,28 @@
-"""HTML put together from pieces; text is always escaped."""
+"""HTML put together from pieces; text is always escaped.
+
+What notebooks show of an object is a box of its own: no script and no style sheet is in it. Colours are the
+notebook's own, so that it is as readable on dark as on light; names are text, whatever they hold.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
+from collections.abc import Sequence
 from html import escape
 from typing import Any
+
+MOST_NAME = 60
+
+BOX = (
+    "border:1px solid rgba(128,128,128,.4);border-radius:6px;padding:.7em 1em;max-width:46em;"
+    "margin:.3em 0;line-height:1.45;overflow-wrap:break-word;overflow-x:auto"
+)
+TABLE = "border-collapse:collapse;font-size:inherit;margin:.5em 0;font-variant-numeric:tabular-nums"
+LINE = "border-bottom:1px solid rgba(128,128,128,.3);padding:.2em .9em .2em 0;vertical-align:top;text-align:"
+QUIET = "opacity:.75"
+GOOD, BAD = "color:#1a8f5f", "color:#d43d3d"
+"""Told apart on light and on dark; words say the same."""
 
 
 class Html(str):
@@ -40,3 +58,45 @@ def write_json(value: Any) -> Html:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return Html(text)
+
+
+def shorten(text: str) -> Html:
+    """A name that somebody else chose, in a box."""
+    return name(text, most=MOST_NAME)
+
+
+def write_box(title: Html, *children: str) -> Html:
+    """What a notebook shows of an object."""
+    head = tag("div", title, style="font-weight:600;font-size:1.1em")
+    return tag("div", head, *children, style=BOX)
+
+
+def write_paragraph(*children: str) -> Html:
+    """A paragraph of a box."""
+    return tag("p", *children, style="margin:.3em 0")
+
+
+def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Html:
+    """A table whose first ``left`` columns are text, on the left; numbers after them, on the right."""
+
+    def write_row(kind: str, cells: Sequence[str]) -> Html:
+        sides = ["left" if place < left else "right" for place in range(len(cells))]
+        return tag(
+            "tr", *(tag(kind, cell, style=LINE + side) for cell, side in zip(cells, sides, strict=True))
+        )
+
+    return tag(
+        "table",
+        tag("thead", write_row("th", columns)),
+        tag("tbody", *(write_row("td", row) for row in rows)),
+        style=TABLE,
+    )
+
+
+def embed(svg: str, alternative: str) -> Html:
+    """A picture as an image: the style of an SVG that is part of a page is that of all others in it."""
+    data = base64.b64encode(svg.encode()).decode()
+    return Html(
+        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alternative)}" '
+        'style="max-width:100%;border-radius:4px">'
+    )

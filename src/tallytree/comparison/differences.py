@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from tallytree.errors import show
 from tallytree.hierarchy import Path
+from tallytree.markup import shorten, tag, write_box, write_paragraph, write_table
 from tallytree.sizes import Sizes
 
 Verdict = Literal["explained", "more", "less"]
@@ -115,9 +116,22 @@ class Comparison:
         }
 
     def _repr_html_(self) -> str:
-        from tallytree.report.notebook import write_comparison
-
-        return write_comparison(self)
+        words = [
+            text for level in self.levels for text in (describe_noise(level), *describe_alone(level)) if text
+        ]
+        largest = [
+            [shorten(level.level), shorten(" > ".join(each.path)), *write_difference_figures(each)]
+            for level in self.levels
+            for each in level.largest
+        ]
+        return write_box(
+            tag("span", "A and B are the same" if self.same else "A and B side by side"),
+            write_table(
+                LEVEL_COLUMNS, [[shorten(level.level), *write_level_figures(level)] for level in self.levels]
+            ),
+            *([write_table(DIFFERENCE_COLUMNS, largest, left=2)] if largest else []),
+            *(write_paragraph(text) for text in (*words, *self.notes)),
+        )
 
 
 # A comparison in words.

@@ -22,6 +22,8 @@ from itertools import groupby
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.releases.interval_bounds import CellBounds
+
 # What surrounds a cell: how many groups of nearly its size its region has.
 #
 # A released zero among hundreds is another thing than a released zero among zeros.
@@ -70,18 +72,6 @@ the second share of all that are not zero are in such places: else a million int
 
 _CONTEXTS = len(EDGES) + 1
 _MIDDLE, _REACH = 2**38, 2**39
-
-
-@dataclass(frozen=True, eq=False)
-class CellBounds:
-    """For each region and size of a level."""
-
-    low: Ints
-    high: Ints
-    bias: npt.NDArray[np.float32]
-    """The mean error: made less known."""
-    error: npt.NDArray[np.float32]
-    """The standard error."""
 
 
 @dataclass(frozen=True, eq=False)

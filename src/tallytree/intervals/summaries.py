@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.statistics import QUANTILES, STATISTICS, WHOLE, summarize
 from tallytree.sizes import Sizes
 from tallytree.solvers.unbiased import Estimates
@@ -17,17 +17,6 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 GROUPS, SUM, MEAN = map(STATISTICS.index, ("groups", "size_sum", "size_mean"))
-
-
-@dataclass(frozen=True, eq=False)
-class SummaryBounds:
-    """Regions x STATISTICS of a level; NaN where a region without groups has no mean and no quantiles."""
-
-    value: Floats
-    bias: Floats
-    error: Floats
-    low: Floats
-    high: Floats
 
 
 class SummaryPool:

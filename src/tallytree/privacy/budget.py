@@ -98,6 +98,7 @@ Exact = str | int | Fraction | Decimal
 """A number that means what it says: "0.1", 1, Fraction(1, 3), Decimal("0.1")."""
 
 MOST_DIGITS = 40
+MOST_SHOWN = 10
 
 MOST_EPSILON = 1000
 """No release has a larger one, and no budget. It is far beyond anything that protects, and OpenDP's
@@ -175,6 +176,12 @@ def show_exact(number: Fraction) -> str:
         return f"{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e-{places - len(digits) + 1}"
     digits = digits.rjust(places + 1, "0")
     return f"{digits[:-places]}.{digits[-places:]}" if places else digits
+
+
+def show_short(number: Fraction) -> str:
+    """Exactly where that is short, else in four digits."""
+    exact = show_exact(number)
+    return exact if len(exact) <= MOST_SHOWN else f"{float(number):.4g}"
 
 
 def _magnitude(value: Exact) -> int:

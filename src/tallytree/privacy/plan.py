@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,8 +14,10 @@ from tallytree.arrays import cut_rows, get_rows
 from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_SCALE
+from tallytree.markup import shorten, tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import (
     EPSILON,
+    LARGE_EPSILON,
     RHO,
     Exact,
     Loss,
@@ -22,6 +25,8 @@ from tallytree.privacy.budget import (
     UnitName,
     add_losses,
     parse_exact,
+    show_exact,
+    show_short,
     split_budget,
 )
 from tallytree.privacy.neighbours import Bounds, check_bounds
@@ -119,9 +124,21 @@ class Plan:
             yield start, query.row_answer(get_rows(counts.levels, level, start, stop))
 
     def _repr_html_(self) -> str:
-        from tallytree.report.notebook import write_plan
-
-        return write_plan(self)
+        rows = [
+            [
+                shorten(level.name),
+                level.query,
+                f"{self.shape(index)[0]:,}",
+                show_exact(level.sensitivity),
+                show_short(level.loss),
+                show_short(level.scale),
+            ]
+            for index, level in enumerate(self.levels)
+        ]
+        columns = ["level", "query", "regions", "sensitivity", self.unit.name, "scale of the noise"]
+        return write_box(
+            tag("span", "Plan"), write_paragraph(describe_privacy(self)), write_table(columns, rows, left=2)
+        )
 
     def _check(self, counts: Counted) -> None:
         """Refuse counts that this plan was not made for."""
@@ -202,3 +219,28 @@ def split_loss(
 
 def _plan_level(query: Query, name: str, loss: Fraction, unit: Unit, sensitivity: Fraction) -> LevelPlan:
     return LevelPlan(name, query.name, sensitivity, loss, unit.find_scale(sensitivity, loss), unit.name)
+
+
+def describe_privacy(plan: Plan) -> str:
+    """What epsilon promises, in a sentence."""
+    epsilon = show_short(plan.epsilon)
+    if plan.epsilon >= LARGE_EPSILON:
+        return f"Private with epsilon = {epsilon}, which is so large that the promise says little."
+    return f"Private with epsilon = {epsilon}: {describe_factor(plan)}."
+
+
+def describe_factor(plan: Plan) -> str:
+    """What epsilon, if it is not too large to say anything, comes to."""
+    words = (
+        f"no result is more than {_round_up(math.exp(plan.epsilon)):,g} times as likely with a person's "
+        "records as without them"
+    )
+    if plan.delta is None:
+        return words
+    return f"{words}, and on top of that {show_short(plan.delta)}, which is delta"
+
+
+def _round_up(number: float) -> float:
+    """To three digits: what is said to be the most must not be less."""
+    places = 2 - math.floor(math.log10(number))
+    return float(math.ceil(number * 10.0**places) / 10.0**places)

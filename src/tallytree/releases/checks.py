@@ -12,6 +12,7 @@ import numpy.typing as npt
 from tallytree.arrays import add_children, cut_rows, get_cells, get_column, get_rows, get_shape
 from tallytree.errors import show
 from tallytree.hierarchy import Hierarchy
+from tallytree.markup import BAD, GOOD, QUIET, Html, tag, write_box, write_table
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import find_query
 from tallytree.sizes import Sizes
@@ -87,9 +88,8 @@ class Verification:
         }
 
     def _repr_html_(self) -> str:
-        from tallytree.report.notebook import write_verification
-
-        return write_verification(self)
+        rows = [[mark(check), tag("b", check.name), describe_check(check)] for check in self.checks]
+        return write_box(write_outcome(self), write_table(["", "check", "what"], rows, left=3))
 
 
 def verify_counts(
@@ -234,3 +234,23 @@ def _first(wrong: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 def _place(hierarchy: Hierarchy, level: int, region: int) -> str:
     return show(" > ".join(hierarchy.path(level, region)), most=120)
+
+
+def write_outcome(verification: Verification) -> Html:
+    """Whether the release holds, for notebooks."""
+    if verification:
+        return tag("span", verification.describe(), style=QUIET if verification.skipped else GOOD)
+    words = verification.describe().removesuffix(".")
+    return tag("b", f"{words}: do not rely on these counts.", style=BAD)
+
+
+def mark(check: Check) -> Html:
+    """The outcome of a check, for notebooks."""
+    if not check.made:
+        return tag("span", "not made", style=QUIET)
+    return tag("span", "ok", style=GOOD) if check.passed else tag("b", "FAILED", style=BAD)
+
+
+def describe_check(check: Check) -> str:
+    """What was checked, and an example of what is wrong."""
+    return check.statement + (f" (for example: {check.example})" if check.example else "")

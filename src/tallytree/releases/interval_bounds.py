@@ -18,8 +18,6 @@ from tallytree.arrays import cut_rows, get_rows, get_shape
 from tallytree.errors import FolderError
 from tallytree.files import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
-from tallytree.intervals.pools import CellBounds
-from tallytree.intervals.summaries import SummaryBounds
 from tallytree.limits import MAX_GROUPS
 from tallytree.releases.checks import Check
 from tallytree.releases.manifest import read_exact
@@ -31,6 +29,30 @@ from tallytree.sizes import Sizes, count_sizes
 from tallytree.solvers.unbiased import Estimates
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CellBounds:
+    """For each region and size of a level."""
+
+    low: Ints
+    high: Ints
+    bias: npt.NDArray[np.float32]
+    """The mean error: made less known."""
+    error: npt.NDArray[np.float32]
+    """The standard error."""
+
+
+@dataclass(frozen=True, eq=False)
+class SummaryBounds:
+    """Regions x STATISTICS of a level; NaN where a region without groups has no mean and no quantiles."""
+
+    value: Floats
+    bias: Floats
+    error: Floats
+    low: Floats
+    high: Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from tallytree.drawing.histograms import draw_histogram
 from tallytree.drawing.pictures import Picture
 from tallytree.errors import ViewError, show
 from tallytree.hierarchy import Path
+from tallytree.markup import BOX, embed, shorten, tag, write_box, write_paragraph
 from tallytree.releases.interval_bounds import tabulate_cell_rows
 from tallytree.releases.release_columns import make_pandas, make_plain, make_polars, tabulate_rows
 from tallytree.releases.statistics import find_quantiles
@@ -125,9 +126,19 @@ class RegionView:
         return draw_histogram(" > ".join(self.path), self.sizes, self.groups, self.ends)
 
     def _repr_html_(self) -> str:
-        from tallytree.report.notebook import write_region
-
-        return write_region(self)
+        mean, median, most = self.mean, self.quantile(0.5), self.quantile(0.9)
+        facts = [f"{self.total:,} groups"]
+        if mean is not None:
+            facts += [f"mean size {mean:,.2f}", f"median {median:,}", f"nine of ten up to {most:,}"]
+        below = len(self.release.hierarchy.children(self.depth, self.index))
+        if below:
+            facts.append(f"{below:,} subregion{'s'[: below > 1]}")
+        words = write_paragraph("Level ", shorten(self.level), f": {', '.join(facts)}.")
+        if self.total:
+            picture = self.plot()
+            return tag("div", embed(picture.svg, f"{picture.title}: groups by size"), words, style=BOX)
+        path = [piece for own in self.path for piece in (" > ", shorten(own))][1:]
+        return write_box(tag("span", *path), words)
 
     def __repr__(self) -> str:
         return f"RegionView({show(' > '.join(self.path))}, {self.total:,} groups)"

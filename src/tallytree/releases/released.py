@@ -13,18 +13,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.arrays import LevelArrays
+from tallytree.arrays import LevelArrays, get_total
 from tallytree.errors import FolderError, MechanismError, describe, show
 from tallytree.files import flush, hash_file, new_folder, write_lasting
 from tallytree.hierarchy import Hierarchy
+from tallytree.markup import QUIET, Html, join, shorten, tag, write_box, write_paragraph, write_table
+from tallytree.privacy.accuracy import find_accuracy
+from tallytree.privacy.budget import show_short
 from tallytree.privacy.measurements import PrivateMeasurements
+from tallytree.privacy.plan import describe_privacy
 from tallytree.releases.checks import (
     Check,
     Verification,
     check_budget,
     check_public_totals,
+    describe_check,
+    mark,
     skip,
     verify_counts,
+    write_outcome,
 )
 from tallytree.releases.evidence import (
     check_manifest,
@@ -66,6 +73,10 @@ MAKER = object()
 RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
 REPORT = "report.html"
 """Made from the others, and again whenever somebody likes: the manifest does not name it."""
+
+
+MOST_SHOWN_CELLS = 2**24
+"""Regions x sizes of a release that is verified just to be shown, which takes a second at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,9 +240,41 @@ class Release:
         return write_file(parts, make_schema(self.hierarchy.levels, value), path)
 
     def _repr_html_(self) -> str:
-        from tallytree.report.notebook import write_release
+        plan = self.measurements.plan
+        low, high = self.sizes
+        regions, levels = self.hierarchy.region_count, len(self.hierarchy.levels)
+        rows = [
+            [
+                shorten(level.name),
+                f"{plan.shape(index)[0]:,}",
+                f"{get_total(self.counts, index):,}",
+                show_short(level.loss),
+                f"± {accuracy.reach:,}",
+            ]
+            for index, (level, accuracy) in enumerate(zip(plan.levels, find_accuracy(plan), strict=True))
+        ]
+        return write_box(
+            tag("span", "Release of ", shorten(self.hierarchy.path(0, 0)[0])),
+            write_paragraph(
+                f"How many groups there are of each size, {low:,} to {high:,}, in {regions:,} "
+                f"region{'s'[: regions > 1]} on {levels} level{'s'[: levels > 1]}: "
+                f"{self.total:,} groups in all."
+            ),
+            write_paragraph(describe_privacy(plan)),
+            write_table(["level", "regions", "groups", plan.unit.name, "19 of 20 noises within"], rows),
+            self._write_status(),
+        )
 
-        return write_release(self)
+    def _write_status(self) -> Html:
+        if self.hierarchy.region_count * count_sizes(self.sizes) > MOST_SHOWN_CELLS:
+            words = "Not checked just to be shown: release.verify() does it."
+            return tag("p", words, style=f"margin:0;{QUIET}")
+        verification = self.verify()
+        failed = [check for check in verification.checks if check.failed]
+        return join(
+            tag("p", write_outcome(verification), style="margin:0"),
+            *(tag("p", mark(check), " ", describe_check(check), style="margin:0") for check in failed),
+        )
 
     def __repr__(self) -> str:
         low, high = self.sizes

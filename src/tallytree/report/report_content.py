@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.intervals.summaries import SummaryBounds
 from tallytree.privacy.accuracy import find_accuracy
+from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.released import Release
 from tallytree.releases.statistics import QUANTILES, STATISTICS
 

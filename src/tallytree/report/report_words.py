@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
-from tallytree.privacy.budget import LARGE_EPSILON, show_exact
-from tallytree.privacy.plan import Plan
-
-MOST_DIGITS = 10
+from tallytree.privacy.budget import LARGE_EPSILON, show_short
+from tallytree.privacy.plan import Plan, describe_factor
 
 
 def describe_release(plan: Plan, total: int) -> str:
@@ -49,12 +46,6 @@ def describe_epsilon(plan: Plan) -> str:
     return f"the privacy budget{at}: less is safer"
 
 
-def show_short(number: Fraction) -> str:
-    """Exactly where that is short, else in four digits."""
-    exact = show_exact(number)
-    return exact if len(exact) <= MOST_DIGITS else f"{float(number):.4g}"
-
-
 def _describe_strength(plan: Plan, epsilon: float) -> str:
     shown = show_short(plan.epsilon)
     if epsilon >= LARGE_EPSILON:  # a factor or a chance would not say much
@@ -70,23 +61,6 @@ def _describe_strength(plan: Plan, epsilon: float) -> str:
         f"{factor} Somebody who holds it for an even bet that a person is in the data can be "
         f"{math.ceil(100 * odds / (1 + odds))} % sure at most after reading these counts, instead of 50 %."
     )
-
-
-def describe_factor(plan: Plan) -> str:
-    """What epsilon, if it is not too large to say anything, comes to."""
-    words = (
-        f"no result is more than {_round_up(math.exp(plan.epsilon)):,g} times as likely with a person's "
-        "records as without them"
-    )
-    if plan.delta is None:
-        return words
-    return f"{words}, and on top of that {show_short(plan.delta)}, which is delta"
-
-
-def _round_up(number: float) -> float:
-    """To three digits: what is said to be the most must not be less."""
-    places = 2 - math.floor(math.log10(number))
-    return float(math.ceil(number * 10.0**places) / 10.0**places)
 
 
 def describe_budget(plan: Plan) -> str:
