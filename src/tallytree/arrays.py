@@ -14,6 +14,10 @@ from typing import Any, Self, SupportsIndex, TypeAlias, overload
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.errors import CountsError
+from tallytree.limits import MAX_GROUPS
+from tallytree.sizes import find_whole
+
 # Rows of whole numbers of which most are zero: only the others are kept.
 
 Ints = npt.NDArray[np.int64]
@@ -264,3 +268,33 @@ def _freeze(stored: Stored) -> Stored:
     frozen = stored.view()
     frozen.flags.writeable = False
     return frozen
+
+
+def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
+    """``values`` as 64-bit integers; anything that is not a whole number is refused."""
+    if has_mask(values):
+        raise CountsError(f"{what} are a masked array: fill in or leave out what is masked first.")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise CountsError(f"{what} are not a rectangular array of numbers.") from None
+    if array.dtype.kind in "iu":
+        if array.dtype == np.uint64 and array.size and int(array.max()) > MAX_GROUPS:
+            raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
+        return array.astype(np.int64)
+    if array.dtype.kind == "O":
+        if any(find_whole(value) is None for value in array.flat):
+            raise CountsError(f"{what} must be whole numbers.")
+        if any(abs(int(value)) > MAX_GROUPS for value in array.flat):
+            raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
+        return array.astype(np.int64)
+    if array.dtype.kind != "f":
+        raise CountsError(f"{what} must be whole numbers.")
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        raise CountsError(f"{what} hold {int((~np.isfinite(array)).sum())} NaN or infinite values.")
+    if (array != np.floor(array)).any():
+        raise CountsError(f"{what} hold {int((array != np.floor(array)).sum())} fractions.")
+    if array.size and np.abs(array).max() > MAX_GROUPS:
+        raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
+    return array.astype(np.int64)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,12 +23,14 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
 from tallytree.counts.arrow import Table
-from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import CountsError, SpecError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import Names
 from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes, check_sizes, count_sizes
+
+if TYPE_CHECKING:
+    from tallytree.counts.group_counts import GroupCounts
 
 Ints = npt.NDArray[np.int64]
 
@@ -55,22 +57,24 @@ class Origin:
     digest: str | None
     """Without one it is not known whether these are the counts that were counted."""
 
-    def check(
-        self, sizes: Sizes | None, bounds: Bounds | None, regions: Sequence[str]
-    ) -> tuple[Sizes, Bounds]:
-        """The sizes and bounds that were enforced; to release with others would promise what is not so."""
+    def check(self, sizes: Sizes | None, regions: Sequence[str]) -> Sizes:
+        """The sizes that were counted with; to release with others would promise what is not so."""
         if sizes is not None and check_sizes(sizes) != self.sizes:
             low, high = self.sizes
             raise CountsError(f"The groups were counted with sizes {low} to {high}: release them with these.")
+        if self.regions is not None and tuple(regions) != self.regions:
+            named = ", ".join(map(show, self.regions)) or "none"
+            raise CountsError(f"The groups were counted with the region columns {named}: release them so.")
+        return self.sizes
+
+    def check_bounds(self, bounds: Bounds | None) -> Bounds:
+        """The bounds that were enforced: no others may be promised."""
         if bounds is not None and bounds != self.bounds:
             m, z = self.bounds.max_records, self.bounds.max_quantity
             raise CountsError(
                 f"The groups were counted with max_records = {m} and max_quantity = {z}: release them so."
             )
-        if self.regions is not None and tuple(regions) != self.regions:
-            named = ", ".join(map(show, self.regions)) or "none"
-            raise CountsError(f"The groups were counted with the region columns {named}: release them so.")
-        return self.sizes, self.bounds
+        return self.bounds
 
     def check_cells(self, hierarchy: Hierarchy, place: Ints, groups: Ints) -> None:
         """Refuse cells, given as leaf * sizes + size, other than those that were counted.

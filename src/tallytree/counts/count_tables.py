@@ -1,18 +1,18 @@
-"""From a tidy table of counts to :class:`~tallytree.counts.group_counts.GroupCounts`."""
+"""Read a tidy table of counts: a row for each leaf region and size."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.arrays import store_cells
+from tallytree.arrays import SparseRows, store_cells, whole_numbers
 from tallytree.counts.arrow import Table, read_columns
-from tallytree.counts.count_files import read_origin
-from tallytree.counts.group_counts import GroupCounts, mark_as_counted, whole_numbers
+from tallytree.counts.count_files import Origin, read_origin
 from tallytree.counts.region_tables import (
     check_purposes,
     check_region_columns,
@@ -24,7 +24,6 @@ from tallytree.counts.region_tables import (
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import PathTree
-from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 
 Ints = npt.NDArray[np.int64]
@@ -38,7 +37,21 @@ MOST_READ, SPARSE = 2**24, 1000
 otherwise cost gigabytes before anybody has asked for them."""
 
 
-def read_counts(
+@dataclass(frozen=True)
+class TableCells:
+    """What a table of counts holds. Sensitive."""
+
+    hierarchy: Hierarchy
+    sizes: Sizes
+    leaf: Ints | SparseRows
+    """Leaves x sizes."""
+    notes: list[str]
+    """What was read from the data and must be public."""
+    origin: Origin | None
+    """How they were counted, if the table says so."""
+
+
+def read_cells(
     table: Table,
     *,
     regions: Sequence[str],
@@ -48,8 +61,7 @@ def read_counts(
     root: str,
     root_level: str,
     hierarchy: Hierarchy | None,
-    bounds: Bounds | None,
-) -> GroupCounts:
+) -> TableCells:
     """See :meth:`GroupCounts.from_table`."""
     _check_names(regions, size, groups)
     check_root(root, root_level)
@@ -63,7 +75,7 @@ def read_counts(
     refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
     origin = read_origin(data)
     if origin is not None:
-        sizes, bounds = origin.check(sizes, bounds, regions)
+        sizes = origin.check(sizes, regions)
     notes = []
     if sizes is None:
         sizes = _find_sizes(row_size, size)
@@ -84,15 +96,8 @@ def read_counts(
         raise CountsError(SPREAD_TOO_FAR.format(column=show(size)))
     place = row_leaf * cells + column
     refuse_repeats(place)
-    counts = GroupCounts(
-        hierarchy,
-        (low, high),
-        store_cells(place, row_groups, (hierarchy.leaf_count, cells)),
-        bounds=bounds,
-        assumptions=notes if origin is None else origin.assumptions,
-        has_frame=None if origin is None else origin.has_frame,
-    )
-    return counts if origin is None else mark_as_counted(counts, enforced=origin.digest is not None)
+    leaf = store_cells(place, row_groups, (hierarchy.leaf_count, cells))
+    return TableCells(hierarchy, (low, high), leaf, notes, origin)
 
 
 def _check_names(regions: Sequence[str], size: str, groups: str) -> None:

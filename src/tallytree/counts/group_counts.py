@@ -15,16 +15,17 @@ from tallytree.arrays import (
     SparseRows,
     Stored,
     add_children,
-    has_mask,
     is_large,
     is_nearly_empty,
+    whole_numbers,
 )
 from tallytree.counts.arrow import Table
+from tallytree.counts.count_tables import read_cells
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, Bounds, check_bounds, say_taken_on_trust
-from tallytree.sizes import Sizes, check_sizes, count_sizes, find_whole
+from tallytree.sizes import Sizes, check_sizes, count_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -99,15 +100,22 @@ class GroupCounts:
         A table that ``tallytree count`` wrote knows its sizes and the bounds that were enforced, and is
         refused if it was changed since.
         """
-        from tallytree.counts.count_tables import read_counts
-
-        counts = read_counts(
+        promised = None if bounds is None else check_bounds(bounds)
+        found = read_cells(
             table, regions=regions, size=size, groups=groups, sizes=sizes, root=root,
             root_level=root_level, hierarchy=hierarchy,
-            bounds=None if bounds is None else check_bounds(bounds),
         )  # fmt: skip
+        origin = found.origin
+        counts = GroupCounts(
+            found.hierarchy,
+            found.sizes,
+            found.leaf,
+            bounds=promised if origin is None else origin.check_bounds(promised),
+            assumptions=found.notes if origin is None else origin.assumptions,
+            has_frame=None if origin is None else origin.has_frame,
+        )
         pa.default_memory_pool().release_unused()  # the table may have been large, and is not needed any more
-        return counts
+        return counts if origin is None else mark_as_counted(counts, enforced=origin.digest is not None)
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -261,36 +269,6 @@ def mark_as_counted(counts: GroupCounts, *, enforced: bool) -> GroupCounts:
     """
     counts._is_of_people, counts._is_enforced = True, enforced
     return counts
-
-
-def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
-    """``values`` as 64-bit integers; anything that is not a whole number is refused."""
-    if has_mask(values):
-        raise CountsError(f"{what} are a masked array: fill in or leave out what is masked first.")
-    try:
-        array = np.asarray(values)
-    except ValueError:
-        raise CountsError(f"{what} are not a rectangular array of numbers.") from None
-    if array.dtype.kind in "iu":
-        if array.dtype == np.uint64 and array.size and int(array.max()) > MAX_GROUPS:
-            raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
-        return array.astype(np.int64)
-    if array.dtype.kind == "O":
-        if any(find_whole(value) is None for value in array.flat):
-            raise CountsError(f"{what} must be whole numbers.")
-        if any(abs(int(value)) > MAX_GROUPS for value in array.flat):
-            raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
-        return array.astype(np.int64)
-    if array.dtype.kind != "f":
-        raise CountsError(f"{what} must be whole numbers.")
-    array = array.astype(np.float64)
-    if not np.isfinite(array).all():
-        raise CountsError(f"{what} hold {int((~np.isfinite(array)).sum())} NaN or infinite values.")
-    if (array != np.floor(array)).any():
-        raise CountsError(f"{what} hold {int((array != np.floor(array)).sum())} fractions.")
-    if array.size and np.abs(array).max() > MAX_GROUPS:
-        raise CountsError(f"{what} go beyond {MAX_GROUPS}.")
-    return array.astype(np.int64)
 
 
 def _check_notes(notes: Sequence[str]) -> tuple[str, ...]:
