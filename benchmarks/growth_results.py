@@ -6,7 +6,7 @@ from benchmarks.markdown import write_megabytes, write_seconds, write_table
 from benchmarks.piqp_peer import PiqpRun
 from benchmarks.report import Growth
 from benchmarks.scaling import growth_by_epsilon, spread_by_sizes
-from tallytree.drawing.charts import Curve, draw
+from tallytree.drawing.curves import Curve, draw
 
 Points = list[tuple[float, float]]
 

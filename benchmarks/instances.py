@@ -8,9 +8,9 @@ from benchmarks.variants import DIRECT
 from tallytree.datasets.invented import generate_nation
 from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.noise import SeededNoise
-from tallytree.releases.checks import verify_counts
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.sizes import count_sizes
+from tallytree.solvers.checks import verify_counts
 
 SEED = 7
 

@@ -7,7 +7,7 @@ from benchmarks.ladders import EPSILON, Climb, Ladder, Rung
 from benchmarks.markdown import write_exponent, write_megabytes, write_ratio, write_seconds, write_table
 from benchmarks.solvers import RELAXED
 from benchmarks.timing import LEAST_SIZES, find_growth
-from tallytree.drawing.charts import Curve, draw
+from tallytree.drawing.curves import Curve, draw
 
 
 def draw_ladder(ladder: Ladder) -> str:

@@ -12,7 +12,7 @@ from tallytree.errors import MechanismError
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.queries import QUERIES
-from tallytree.releases.checks import verify_counts
+from tallytree.solvers.checks import verify_counts
 from tests.instances import random_hierarchy
 
 NAMES = tt.list_mechanisms()

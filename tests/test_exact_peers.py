@@ -15,7 +15,7 @@ import pytest
 import tallytree as tt
 from tallytree.errors import MechanismError
 from tallytree.privacy.noise import ExactNoise
-from tallytree.releases.checks import verify_counts
+from tallytree.solvers.checks import verify_counts
 from tallytree.solvers.general.qip_program import Program, Row, explain_unfinished
 from tallytree.solvers.solution import add_weighted_squares
 from tests import naive

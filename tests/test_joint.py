@@ -10,7 +10,7 @@ from scipy.sparse import csc_matrix, vstack
 
 import tallytree as tt
 from tallytree.errors import MechanismError
-from tallytree.releases.checks import verify_counts
+from tallytree.solvers.checks import verify_counts
 from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
 from tallytree.solvers.general.qp_model import solve_relaxed
 from tallytree.solvers.joint.cumulative_rounding import hand_down, raise_towards

@@ -27,7 +27,6 @@ from tallytree.errors import FolderError, ReportError
 from tallytree.markup import tag, write_json
 from tallytree.privacy.accuracy import find_deviation, find_reach
 from tallytree.privacy.plan import LevelPlan
-from tallytree.releases.checks import Check, Verification, skip
 from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.released import REPORT
 from tallytree.releases.statistics import STATISTICS, summarize
@@ -36,6 +35,7 @@ from tallytree.report.map_shapes import project, read_shapes
 from tallytree.report.report_content import MEAN_GRID, SHOWN, encode, gather, pack_level, pack_summaries
 from tallytree.report.report_page import write_page, write_report
 from tallytree.report.report_words import describe_safety
+from tallytree.solvers.checks import Check, Verification, skip
 from tests.report_support import (
     HOSTILE,
     SUMMARY_REACH,

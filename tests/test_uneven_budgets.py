@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import tallytree as tt
-from tallytree.releases.checks import verify_counts
 from tallytree.research.evaluation import Simulation
+from tallytree.solvers.checks import verify_counts
 from tallytree.solvers.joint.joint_model import find_totals, lay_out
 from tallytree.solvers.joint.joint_relaxation import GAP, _Search
 from tallytree.solvers.layout import TreeLayout

@@ -11,7 +11,7 @@ import pytest
 
 import tallytree as tt
 from tallytree.privacy.plan import Plan
-from tallytree.releases.checks import (
+from tallytree.solvers.checks import (
     Check,
     Verification,
     check_budget,

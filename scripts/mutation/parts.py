@@ -78,7 +78,7 @@ PARTS = (
     ),
     Part(
         "verify",
-        ("releases/checks.py", "releases/evidence.py", "releases/contrasts.py"),
+        ("solvers/checks.py", "releases/evidence.py", "releases/contrasts.py"),
         (
             "verification",
             "evidence",

@@ -22,9 +22,9 @@ from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 
 if TYPE_CHECKING:
-    from tallytree.releases.checks import Verification
     from tallytree.releases.released import Release
     from tallytree.research.reproduction.measuring import Tell
+    from tallytree.solvers.checks import Verification
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 

@@ -34,8 +34,8 @@ from tallytree.privacy.zcdp import check_delta
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
-    from tallytree.releases.checks import Verification
     from tallytree.releases.released import Release
+    from tallytree.solvers.checks import Verification
 
 # Where a ledger is: a file, or a database by its URL.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tallytree.arrays import cut_rows, get_rows, get_shape
 from tallytree.ledger.entries import CHARGE, Entry, Fault, add_up, find_break
 from tallytree.ledger.receipts import Receipt, read_receipt
-from tallytree.releases.checks import Check, Verification
+from tallytree.solvers.checks import Check, Verification
 
 if TYPE_CHECKING:
     from tallytree.releases.released import Release

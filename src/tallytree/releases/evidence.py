@@ -20,10 +20,10 @@ from tallytree.mechanisms.registry import mechanism
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import say_taken_on_trust
 from tallytree.privacy.plan import Plan
-from tallytree.releases.checks import Check, skip
 from tallytree.releases.contrasts import measure_scatter
 from tallytree.releases.manifest import Manifest, seal, state_privacy
 from tallytree.releases.statement import ENFORCED
+from tallytree.solvers.checks import Check, skip
 from tallytree.solvers.solution import Solution
 
 Ints = npt.NDArray[np.int64]

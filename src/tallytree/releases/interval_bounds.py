@@ -19,13 +19,13 @@ from tallytree.errors import FolderError
 from tallytree.files import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS
-from tallytree.releases.checks import Check
 from tallytree.releases.manifest import read_exact
 from tallytree.releases.release_columns import make_plain, make_schema, name_regions, repeat_name
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import SeenCells, find_cells, refuse_beyond
 from tallytree.releases.statistics import STATISTICS, summarize
 from tallytree.sizes import Sizes, count_sizes
+from tallytree.solvers.checks import Check
 from tallytree.solvers.unbiased import Estimates
 
 Ints = npt.NDArray[np.int64]

@@ -22,17 +22,6 @@ from tallytree.privacy.accuracy import find_accuracy
 from tallytree.privacy.budget import show_short
 from tallytree.privacy.measurements import PrivateMeasurements
 from tallytree.privacy.plan import describe_privacy
-from tallytree.releases.checks import (
-    Check,
-    Verification,
-    check_budget,
-    check_public_totals,
-    describe_check,
-    mark,
-    skip,
-    verify_counts,
-    write_outcome,
-)
 from tallytree.releases.evidence import (
     check_manifest,
     check_mechanism,
@@ -59,6 +48,17 @@ from tallytree.releases.release_columns import make_pandas, make_polars, make_sc
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import read_in_order, read_regions, read_values
 from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.solvers.checks import (
+    Check,
+    Verification,
+    check_budget,
+    check_public_totals,
+    describe_check,
+    mark,
+    skip,
+    verify_counts,
+    write_outcome,
+)
 from tallytree.solvers.unbiased import estimate_counts
 
 if TYPE_CHECKING:

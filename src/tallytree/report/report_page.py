@@ -11,7 +11,6 @@ from pathlib import Path
 from tallytree.errors import ReportError, show
 from tallytree.files import write_whole
 from tallytree.markup import Html, join, name, tag, write_json
-from tallytree.releases.checks import Verification
 from tallytree.releases.released import Release
 from tallytree.report.map_shapes import ShapeMap
 from tallytree.report.report_content import Content, gather
@@ -22,6 +21,7 @@ from tallytree.report.report_sections import (
     write_privacy,
     write_source,
 )
+from tallytree.solvers.checks import Verification
 
 SCRIPTS = (
     "data",

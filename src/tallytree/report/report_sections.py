@@ -12,7 +12,6 @@ from tallytree.markup import Html, join, name, tag
 from tallytree.privacy.accuracy import LevelAccuracy, find_accuracy
 from tallytree.privacy.budget import show_exact
 from tallytree.privacy.plan import Plan
-from tallytree.releases.checks import Check, Verification
 from tallytree.releases.released import Release
 from tallytree.releases.statement import (
     ENFORCED,
@@ -30,6 +29,7 @@ from tallytree.report.report_words import (
     describe_safety,
     show_short,
 )
+from tallytree.solvers.checks import Check, Verification
 
 BAR = 1000
 """The width of the pictures, in their own units."""

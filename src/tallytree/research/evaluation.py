@@ -24,9 +24,9 @@ from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
-from tallytree.releases.checks import count_inconsistencies
 from tallytree.releases.released import Release
 from tallytree.sizes import Sizes
+from tallytree.solvers.checks import count_inconsistencies
 from tallytree.solvers.solution import Solution
 
 Ints = npt.NDArray[np.int64]

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from tallytree.drawing.charts import Curve, Mark, Panel, draw, draw_dots
+from tallytree.drawing.curves import Curve, draw
 from tallytree.research.reproduction.document import Figure, Table, number, seconds, with_deviation
+from tallytree.research.reproduction.dots import Mark, Panel, draw_dots
 from tallytree.research.reproduction.paper_figures import Figures, Variant, find_figures, find_variants
 from tallytree.research.reproduction.run_results import Missing, Result, Summary, rank, select
 from tallytree.research.reproduction.study import Report, Series

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
-from tallytree.releases.checks import count_inconsistencies
+from tallytree.solvers.checks import count_inconsistencies
 from tallytree.solvers.general.conditions import (
     Conditions,
     write_cumulative_conditions,

@@ -1,0 +1,147 @@
+"""Figures by mechanism and epsilon, a panel beside the other, as an SVG written by hand."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from tallytree.drawing.curves import LogAxis
+from tallytree.drawing.pictures import COLOURS, draw_frame
+from tallytree.mechanisms.count_of_counts import CountOfCounts
+from tallytree.research.reproduction.paper_figures import CHAIN, CHAIN_TABLES, find_variants
+
+LABELS, PANEL, GAP, MARGIN = 235, 230, 60, 15
+TOP, BOTTOM, ROW, STEP = 78, 30, 42, 11
+"""Each mechanism has a row, and in it a line for each epsilon, ``STEP`` apart."""
+
+SIGNS = {CHAIN["published"].label: " †", CHAIN_TABLES.label: " †", CountOfCounts.name: " ¹"}
+"""Its epsilon is not the stated one; it is told every region's number of groups."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One mechanism at one epsilon."""
+
+    label: str
+    epsilon: str
+    mean: float | None
+    """None: it was given up."""
+    deviation: float = 0.0
+    paper: float | None = None
+    limit: float | None = None
+    """Where it was given up, if that is a matter of time."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The marks of one level, or one dataset."""
+
+    title: str
+    marks: Sequence[Mark]
+
+
+def draw_dots(title: str, panels: Sequence[Panel], epsilons: Sequence[str], units: Sequence[str]) -> str:
+    """A dot is our mean with a bar of one standard deviation, a diamond the paper, a cross one given up.
+
+    ``units`` are how a thousandth, one, a thousand, a million and a thousand million are written.
+    """
+    used = list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks))
+    labels = [variant.label for variant in find_variants(used)]
+    width = LABELS + len(panels) * (PANEL + GAP)
+    height = TOP + len(labels) * ROW + BOTTOM
+    paper = any(mark.paper for panel in panels for mark in panel.marks)
+    crosses = any(mark.limit for panel in panels for mark in panel.marks)
+    return draw_frame(
+        title,
+        width,
+        height,
+        [
+            *_draw_key(epsilons, paper=paper, crosses=crosses),
+            *_draw_labels(labels, width),
+            *(
+                part
+                for place, panel in enumerate(panels)
+                for part in _draw_panel(panel, labels, epsilons, LABELS + place * (PANEL + GAP), units)
+            ),
+        ],
+    )
+
+
+def _draw_key(epsilons: Sequence[str], *, paper: bool, crosses: bool) -> Iterator[str]:
+    y, x = 20.0, float(LABELS)
+    for epsilon, colour in zip(epsilons, COLOURS, strict=False):
+        yield _dot(x, y, colour)
+        yield f'<text x="{x + 10}" y="{y + 4}">epsilon {epsilon}</text>'
+        x += 100
+    if paper:
+        yield f'<g class="soft">{_diamond(x, y, "currentColor")}</g>'
+        yield f'<text x="{x + 10}" y="{y + 4}">in the paper</text>'
+        x += 110
+    if crosses:
+        yield f'<g class="soft">{_cross(x, y, "currentColor")}</g>'
+        yield f'<text x="{x + 10}" y="{y + 4}">given up there</text>'
+
+
+def _draw_labels(labels: Sequence[str], width: int) -> Iterator[str]:
+    for place, label in enumerate(labels):
+        y = TOP + ROW * place
+        yield f'<path class="grid" d="M{MARGIN} {y}H{width - MARGIN}"/>'
+        yield f'<text x="{MARGIN}" y="{y + ROW / 2 + 4}">{escape(label + SIGNS.get(label, ""))}</text>'
+
+
+def _draw_panel(
+    panel: Panel, labels: Sequence[str], epsilons: Sequence[str], left: float, units: Sequence[str]
+) -> Iterator[str]:
+    bottom = TOP + ROW * len(labels)
+    known = [value for mark in panel.marks for value in (mark.mean, mark.paper, mark.limit) if value]
+    yield f'<text x="{left}" y="{TOP - 20}" font-weight="bold">{escape(panel.title)}</text>'
+    if not known:
+        return
+    axis = LogAxis("", known, left, left + PANEL)
+    for place, (value, _) in enumerate(axis.ticks):
+        x = axis.place(value)
+        yield f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>'
+        if len(axis.ticks) < 7 or place % 2 == 0:
+            written = _shorten(value, units)
+            yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{written}</text>'
+    for mark in panel.marks:
+        line = epsilons.index(mark.epsilon)
+        y = TOP + ROW * labels.index(mark.label) + ROW / 2 + STEP * (line - (len(epsilons) - 1) / 2)
+        yield from _draw_mark(mark, axis, y, COLOURS[line % len(COLOURS)])
+
+
+def _draw_mark(mark: Mark, axis: LogAxis, y: float, colour: str) -> Iterator[str]:
+    least, most = axis.ticks[0][0], axis.ticks[-1][0]
+    if mark.mean:
+        low, high = max(mark.mean - mark.deviation, least), min(mark.mean + mark.deviation, most)
+        yield (
+            f'<path d="M{axis.place(low):.1f} {y:.1f}H{axis.place(high):.1f}" stroke="{colour}" '
+            'stroke-width="2"/>'
+        )
+        yield _dot(axis.place(mark.mean), y, colour)
+    if mark.limit:
+        yield _cross(axis.place(mark.limit), y, colour)
+    if mark.paper:
+        yield _diamond(axis.place(mark.paper), y, colour)
+
+
+def _shorten(value: float, units: Sequence[str]) -> str:
+    """1, 10, 100, 1k, 10k, ..., by the names of the units."""
+    thousandth, one, *large = units
+    if value < 1:
+        return f"{1000 * value:g}{thousandth}"
+    power = min(len(f"{value:.0f}") - 1, 3 * len(large) + 2) // 3
+    return f"{value / 1000**power:g}{[one, *large][power]}"
+
+
+def _dot(x: float, y: float, colour: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
+
+
+def _diamond(x: float, y: float, colour: str) -> str:
+    return (
+        f'<path d="M{x:.1f} {y:.1f}m0 -5l5 5l-5 5l-5 -5z" fill="none" stroke="{colour}" stroke-width="1.5"/>'
+    )
+
+
+def _cross(x: float, y: float, colour: str) -> str:
+    return f'<path d="M{x:.1f} {y:.1f}m-4 -4l8 8m0 -8l-8 8" stroke="{colour}" stroke-width="2"/>'
