@@ -86,7 +86,7 @@ mutation: .venv/installed-dev
 
 ## Run the example notebooks, and write what they show into them.
 notebook: .venv/installed-dev
-	$(BIN)/python -m tests.notebook_support
+	$(BIN)/python -m tests.report.notebook_support
 
 ## Measure how long importing the package and `tallytree --help` take; writes benchmarks/STARTUP.md.
 startup: .venv/installed-dev

@@ -35,7 +35,7 @@ from tallytree.research.reproduction.runs import Failure, Job, Source, run_jobs
 from tallytree.research.reproduction.runs import Run as JobRun
 from tallytree.research.reproduction.study import make_report, measure_study
 from tests.commands import Run
-from tests.reproduction_support import SETTINGS, HereAndNow, make_datasets
+from tests.research.reproduction_support import SETTINGS, HereAndNow, make_datasets
 
 FILE = Path(__file__).parent / "digests.json"
 WRITING = os.environ.get("TALLYTREE_DIGESTS") == "write"

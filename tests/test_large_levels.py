@@ -31,7 +31,7 @@ from tallytree.privacy.queries import CHAIN, QUERIES, Counted
 from tallytree.releases import release_files
 from tallytree.releases.released import MAKER, Release
 from tests.instances import random_hierarchy
-from tests.known_noise import KnownNoise
+from tests.privacy.known_noise import KnownNoise
 
 Ints = npt.NDArray[np.int64]
 

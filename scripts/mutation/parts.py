@@ -51,7 +51,9 @@ class Project:
             for module in modules
             if ">>>" in module.read_text(encoding="utf-8")
         ]
-        return [*(f"tests/test_{name}.py" for name in part.tests), *examples]
+        named = {f"test_{name}.py" for name in part.tests}
+        tests = [path for path in (self.root / "tests").rglob("test_*.py") if path.name in named]
+        return [*sorted(str(path.relative_to(self.root)) for path in tests), *examples]
 
 
 PARTS = (

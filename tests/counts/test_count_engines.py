@@ -1,0 +1,85 @@
+"""PostgreSQL and Spark, for real, count to the last cell what DuckDB and the obvious loop count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pa_parquet
+import pytest
+
+import tallytree as tt
+from tests.counts.people import People, as_cells, count_slowly, draw_people
+from tests.servers import fill
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = 'people"; DROP TABLE people; --'
+
+
+def draw(seed: int) -> People:
+    return draw_people(np.random.default_rng(seed), text=seed % 2 == 0)
+
+
+def count_in_duckdb(people: People) -> Any:
+    return as_cells(tt.count_groups(people.table, frame=people.frame_table, **people.arguments))
+
+
+@pytest.mark.xdist_group("postgres")
+@pytest.mark.parametrize("seed", range(12))
+def test_postgresql_counts_the_same(postgres: str, seed: int) -> None:
+    people = draw(seed)
+    fill(postgres, TABLE, people.table)
+    if people.frame_table is not None:
+        fill(postgres, "frame of groups", people.frame_table)
+    frame = None if people.frame is None else "frame of groups"
+    counts = tt.count_groups(postgres, table=TABLE, frame=frame, **people.arguments)
+    assert as_cells(counts) == count_slowly(people) == count_in_duckdb(people)
+
+
+@pytest.mark.xdist_group("postgres")
+def test_a_frame_may_be_outside_the_database(postgres: str, tmp_path: Path) -> None:
+    people = next(people for people in map(draw, range(99)) if people.frame)
+    fill(postgres, TABLE, people.table)
+    assert people.frame_table is not None
+    pa_csv.write_csv(people.frame_table, tmp_path / "frame.csv")
+    frames = people.frame_table, str(tmp_path / "frame.csv")
+    for frame in frames:
+        counts = tt.count_groups(postgres, table=f"public.{TABLE}", frame=frame, **people.arguments)
+        assert as_cells(counts) == count_slowly(people)
+
+
+@pytest.mark.xdist_group("spark")
+def test_the_cluster_is_one(spark: SparkSession) -> None:
+    assert spark.range(10).count() == 10
+    executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
+    assert len(executors) == 3  # the driver counts as one
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("seed", range(6))
+def test_spark_counts_the_same(spark: SparkSession, seed: int, tmp_path: Path) -> None:
+    people = draw(seed)
+    pa_parquet.write_table(people.table, tmp_path / "people [1].parquet")
+    frame = None
+    if people.frame_table is not None:
+        frame = tmp_path / "frame.csv"
+        pa_csv.write_csv(people.frame_table, frame)
+    # The session of the fixture is the active one.
+    engine = tt.Engine(name="spark")
+    path = tmp_path / "people [1].parquet"
+    counts = tt.count_groups(path, frame=frame, engine=engine, **people.arguments)
+    assert as_cells(counts) == count_slowly(people) == count_in_duckdb(people)
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_spark_data_frame_is_counted_in_its_session(spark: SparkSession, tmp_path: Path) -> None:
+    people = draw(7)
+    pa_parquet.write_table(people.table, tmp_path / "people.parquet")
+    frame = spark.read.parquet(str(tmp_path / "people.parquet"))
+    counts = tt.count_groups(frame, frame=people.frame_table, **people.arguments)
+    assert as_cells(counts) == count_slowly(people)
+    assert not [view for view in spark.catalog.listTables() if view.name.startswith("tallytree")]

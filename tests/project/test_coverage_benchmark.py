@@ -1,0 +1,80 @@
+"""The study of intervals: what it counts, and that it goes on where it stopped."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks import coverage
+from benchmarks.coverage import Study, Tally, simulate, simulate_or_load
+
+import tallytree as tt
+from tallytree.datasets import make_census
+from tallytree.intervals.replicates import make_intervals
+from tests.datasets.test_datasets_census import invent_table
+from tests.research.reproduction_support import TABLE
+
+STUDY = Study(sizes=10, releases=6, replicates=10)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("table") / "counties.csv"
+    invent_table().to_csv(path, index=False)
+    return path
+
+
+def test_a_tally_counts_each_true_count_once() -> None:
+    counts = make_census(TABLE, largest=10)
+    run = tt.simulate(counts, epsilon="1", mechanism="direct-dp", seed=3)
+    method = tt.mechanism("direct-dp")
+    found = make_intervals(method, run.measurements, run.counts, total=run.total, replicates=10, seed=3)
+    tally = Tally()
+    coverage.compare(tally, counts, run.measurements.plan, found)
+    for level in range(3):
+        truth, cells = counts.array(level), found.cells[level]
+        held = [
+            low <= true <= high
+            for low, true, high in zip(cells.low.flat, truth.flat, cells.high.flat, strict=True)
+        ]
+        assert tally.seen[level, "all"] == truth.size
+        assert tally.covered[level, "all"] == sum(held)
+        assert tally.seen[level, "not zero"] == np.count_nonzero(truth)
+        assert tally.width[level, "all"] == (cells.high - cells.low).sum()
+        assert tally.seen[level, "groups"] == len(truth)
+
+
+def test_a_study_that_was_stopped_goes_on(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*arguments: object) -> Tally:
+        raise AssertionError("made again")
+
+    first = simulate_or_load(table, STUDY, "direct-dp", range(2), tmp_path)
+    assert first == simulate(table, STUDY, "direct-dp", range(2))
+    monkeypatch.setattr(coverage, "simulate", fail)
+    assert simulate_or_load(table, STUDY, "direct-dp", range(2), tmp_path) == first
+    with pytest.raises(AssertionError, match="made again"):
+        simulate_or_load(table, STUDY, "direct-dp", range(2, 4), tmp_path)
+
+
+def test_releases_made_apart_add_up_to_those_made_together(table: Path) -> None:
+    apart = simulate(table, STUDY, "direct-dp", range(2))
+    apart.join(simulate(table, STUDY, "direct-dp", range(2, 3)))
+    together = simulate(table, STUDY, "direct-dp", range(3))
+    assert (apart.covered, apart.seen) == (together.covered, together.seen)
+    assert apart.width == pytest.approx(together.width)
+
+
+def test_the_page_says_what_was_covered(table: Path, tmp_path: Path) -> None:
+    page = coverage.write_page(table, [STUDY], tmp_path / "kept")
+    tally = coverage.run(table, STUDY, "cumulative-joint", tmp_path / "kept")
+    share = tally.covered[1, "all"] / tally.seen[1, "all"]
+    (row,) = [line for line in page.splitlines() if "`cumulative-joint` | state" in line and "|" in line][:1]
+    assert row.split("|")[3].strip() == f"{share:.1%}"
+    assert "## 10 sizes: 6 releases, 10 replicates each" in page
+
+
+def test_a_missing_table_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert coverage.main(["--data", str(tmp_path), "--out", str(tmp_path / "page.md")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not list(tmp_path.iterdir())

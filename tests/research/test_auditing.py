@@ -1,0 +1,867 @@
+"""Audits: they must find what is wrong, and must not find anything where nothing is."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy import stats
+
+import tallytree as tt
+from tallytree import arrays
+from tallytree.errors import InputError, MechanismError
+from tallytree.limits import count_processors, one_processor
+from tallytree.mechanisms.cumulative_joint import CumulativeJoint
+from tallytree.mechanisms.direct_cp import DirectCP
+from tallytree.mechanisms.direct_dp import DirectDP
+from tallytree.privacy import digits, door
+from tallytree.privacy.digits import DigitNoise, Take, expand_probabilities, fill_draws
+from tallytree.privacy.door import NOISES
+from tallytree.privacy.measurements import PrivateMeasurements
+from tallytree.privacy.neighbours import Bounds, enumerate_additions
+from tallytree.privacy.noise import Advance, Fill, Noise
+from tallytree.privacy.plan import Plan
+from tallytree.privacy.queries import QUERIES
+from tallytree.research.auditing import audit_run, exact_losses
+from tallytree.research.auditing.attack import (
+    ERROR,
+    Attack,
+    Attacker,
+    SeededDigits,
+    find_targets,
+    measure_with,
+    prepare_attacks,
+)
+from tallytree.research.auditing.audit_page import conclude
+from tallytree.research.auditing.audit_run import audit
+from tallytree.research.auditing.events import (
+    Targets,
+    bound_above,
+    bound_below,
+    bound_epsilon,
+    choose_event,
+    estimate,
+)
+from tallytree.research.auditing.exact_losses import (
+    ATTACKED,
+    ATTACKED_SMALL,
+    CASES,
+    Case,
+    Verdict,
+    compare,
+    enumerate_counts,
+    enumerate_losses,
+    find_worst_pair,
+    judge,
+    plan_case,
+)
+from tests.commands import Run
+
+Ints = npt.NDArray[np.int64]
+
+TWO = Fraction(2)
+PUBLISHED = tt.mechanism("cumulative-chain", calibration="published")
+ONE_FOR_EACH_QUERY = ("direct-dp", "cumulative-joint", "cumulative-chain", "count-of-counts")
+
+
+@pytest.fixture(autouse=True)
+def repeatable_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The keys of releases are the same in every run: by chance alone, an attack may miss a fault."""
+    keys = Random(0)
+    monkeypatch.setattr(digits, "os", SimpleNamespace(urandom=keys.randbytes, getpid=os.getpid))
+
+
+def say_nothing(done: int) -> None:
+    """Nobody waits."""
+
+
+def attack_both(method: tt.Mechanism, *, measured_runs: int, runs: int) -> tuple[Attack, Attack]:
+    """Attacks on the measurements and on the counts, with noise that can be repeated."""
+    attackers = prepare_attacks(method, epsilon=TWO, measured_runs=measured_runs, runs=runs, seed=0)
+    measured, released = (each.attack(asked=TWO, error=ERROR / 2, report=say_nothing) for each in attackers)
+    return measured, released
+
+
+def attack_as_released(name: str, *, runs: int) -> Attack:
+    """An attack on the measurements, with the noise of releases."""
+    attacker, _ = prepare_attacks(tt.mechanism(name), epsilon=TWO, measured_runs=runs, runs=runs, seed=None)
+    return attacker.attack(asked=TWO, error=ERROR / 2, report=say_nothing)
+
+
+# Controls: mechanisms that are wrong on purpose.
+
+
+def shrink(plan: Plan, factor: Fraction) -> Plan:
+    """Too little noise, of which the plan does not tell."""
+    return replace(plan, levels=tuple(replace(level, scale=level.scale * factor) for level in plan.levels))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalvedDirect(DirectDP):
+    """Half the noise."""
+
+    def calibrate(self, plan: Plan) -> Plan:
+        return shrink(plan, Fraction(1, 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HalvedJoint(CumulativeJoint):
+    """Half the noise."""
+
+    def calibrate(self, plan: Plan) -> Plan:
+        return shrink(plan, Fraction(1, 2))
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuarterLess(DirectDP):
+    """A quarter less noise."""
+
+    def calibrate(self, plan: Plan) -> Plan:
+        return shrink(plan, Fraction(3, 4))
+
+
+# The exact part.
+
+
+def test_losses_of_a_pair_as_worked_out_by_hand() -> None:
+    """Two regions a and b, sizes 0 to 3; one group moves from 0 to 2 in a.
+
+    Epsilon 1 is split 1:2 over two levels, and z = 3. The sizes query changes in two cells at each level. The
+    cumulative one changes in c_0 and c_1 of the region; the chain at both places of both regions in between.
+    """
+    case = Case(exact_losses.PAIR, (0, 3), Bounds(max_quantity=3), weights=(1, 2))
+    here = tt.GroupCounts(case.hierarchy, (0, 3), [[1, 0, 0, 0], [0, 1, 0, 0]], bounds=case.bounds)
+    there = here.replace([[0, 0, 1, 0], [0, 1, 0, 0]])
+    expected = {
+        # scale = sensitivity / part: 2 / (1/3) and 2 / (2/3); 3 / (1/3) and 3 / (2/3); and 6 at the second.
+        "direct-dp": Fraction(2, 6) + Fraction(2, 3),
+        "cumulative-dp": Fraction(2, 9) + Fraction(2) / Fraction(9, 2),
+        "cumulative-chain": Fraction(2, 9) + Fraction(4, 9),
+    }
+    for name, loss in expected.items():
+        plan = plan_case(tt.mechanism(name), case, epsilon=Fraction(1))
+        assert compare(plan, here, there).loss == loss
+        assert compare(plan, there, here).loss == loss  # the same the other way round
+    # As published, the noise is that of one region: 3 / (1/3) and 3 / (2/3).
+    published = plan_case(PUBLISHED, case, epsilon=Fraction(1))
+    assert compare(published, here, there).loss == Fraction(2, 9) + Fraction(4) / Fraction(9, 2)
+
+
+def test_the_loss_is_attained_by_an_outcome() -> None:
+    """The likeliest outcome of one dataset has just this log-ratio, by the noise's own probabilities."""
+    plan = plan_case(tt.mechanism("cumulative-dp"), CASES[-1], epsilon=TWO)
+    pair = find_worst_pair(CASES[-1], plan)
+    assert pair.loss is not None
+    ratio = 0.0
+    answers = zip(plan.answers(pair.counts), plan.answers(pair.neighbour), strict=True)
+    for level, (here, there) in zip(plan.levels, answers, strict=True):
+        noise = stats.dlaplace(float(1 / level.scale))
+        ratio += float((noise.logpmf(here - here) - noise.logpmf(here - there)).sum())
+    assert ratio == pytest.approx(float(pair.loss))
+
+
+@pytest.mark.parametrize("name", ONE_FOR_EACH_QUERY)
+def test_the_exact_worst_loss_is_the_stated_epsilon_on_every_case(name: str) -> None:
+    for case in CASES:
+        found = enumerate_losses(tt.mechanism(name), case, epsilon=Fraction(1, 7))
+        assert found.worst.loss == found.stated == Fraction(1, 7)
+        assert found.verdict == Verdict.HOLDS
+        assert found.pairs > 1
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.weights is None], ids=lambda c: c.regions)
+def test_the_published_chain_loses_regions_over_levels_times_epsilon(case: Case) -> None:
+    found = enumerate_losses(PUBLISHED, case, epsilon=Fraction(1, 3))
+    levels = case.hierarchy.levels
+    assert found.worst.loss == found.stated == Fraction(case.hierarchy.region_count, 3 * len(levels))
+    assert found.verdict == (Verdict.OVERSPENDS if len(levels) > 1 else Verdict.HOLDS)
+
+
+@pytest.mark.parametrize("method", [HalvedDirect(), HalvedJoint(), QuarterLess()])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.regions} {case.sizes}")
+def test_enumeration_catches_noise_that_is_too_small(method: tt.Mechanism, case: Case) -> None:
+    found = enumerate_losses(method, case, epsilon=TWO)
+    assert found.worst.loss == TWO / (Fraction(3, 4) if isinstance(method, QuarterLess) else Fraction(1, 2))
+    assert found.stated == TWO
+    assert found.verdict == Verdict.BROKEN
+
+
+def test_an_answer_without_noise_that_differs_is_a_loss_without_bound() -> None:
+    case = Case(exact_losses.PAIR, (0, 1), Bounds())
+    plan = plan_case(tt.mechanism("count-of-counts"), case, epsilon=TWO)
+    here = tt.GroupCounts(case.hierarchy, (0, 1), [[1, 0], [0, 1]])
+    assert compare(plan, here, here.replace([[0, 1], [0, 1]])).loss == TWO
+    moved = compare(plan, here, here.replace([[0, 0], [1, 1]]))  # no neighbour: a total changes
+    assert moved.loss is None
+    assert moved.rank > compare(plan, here, here).rank
+    # With noise on the totals it is an ordinary loss: both totals and both regions' first counts change.
+    noisy = plan_case(tt.mechanism("cumulative-dp"), case, epsilon=TWO)
+    assert compare(noisy, here, here.replace([[0, 0], [1, 1]])).loss == 4 / noisy.levels[1].scale
+
+
+def test_all_datasets_with_so_many_groups_are_tried() -> None:
+    case = Case(exact_losses.PAIR, (1, 3), Bounds(max_records=3))
+    found = list(enumerate_counts(case))
+    assert len({counts.leaf.tobytes() for counts in found}) == len(found) == math.comb(6 + 3 - 1, 3)
+    assert {counts.total for counts in found} == {3}
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_queries_are_linear(query: str) -> None:
+    """The fact that the enumeration rests on."""
+    rng = np.random.default_rng(2)
+    for tree in (exact_losses.DEEP, exact_losses.RAGGED):
+        one, other = rng.integers(0, 9, (2, len(tree.leaves), 4))
+        answers = [
+            [QUERIES[query].answer(tt.GroupCounts(tree, (0, 3), leaf), level) for level in range(3)]
+            for leaf in (one, other, one + other)
+        ]
+        for first, second, both in zip(*answers, strict=True):
+            np.testing.assert_array_equal(first + second, both)
+
+
+@pytest.mark.parametrize("name", ONE_FOR_EACH_QUERY)
+def test_more_groups_change_no_loss(name: str) -> None:
+    """Why the datasets with as many groups as a person has records are enough."""
+    rng = np.random.default_rng(1)
+    for case in (case for case in CASES if case.bounds.max_records == 2):
+        plan = plan_case(tt.mechanism(name), case, epsilon=TWO)
+        worst = find_worst_pair(case, plan).loss
+        shape = (len(case.hierarchy.leaves), case.sizes[1] - case.sizes[0] + 1)
+        counts = tt.GroupCounts(case.hierarchy, case.sizes, rng.integers(1, 4, shape), bounds=case.bounds)
+        assert max(compare(plan, counts, other).rank[1] for other in enumerate_additions(counts)) == worst
+
+
+def test_the_cases_are_as_various_as_is_said() -> None:
+    assert {case.bounds.max_records for case in CASES} == {1, 2, 3}
+    assert {case.bounds.max_quantity for case in CASES} == {1, 2, 3}
+    assert {case.sizes[0] for case in CASES} == {0, 1}
+    assert {case.weights is None for case in CASES} == {True, False}
+    assert {case.regions for case in CASES} == {"1", "1+2", "1+3", "1+3+8", "1+3+3 ragged"}
+
+
+# Confidence bounds.
+
+
+@pytest.mark.parametrize("runs", [1, 7, 250, 10_000])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.2, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("error", [0.005, 0.05])
+def test_clopper_and_pearson_as_in_scipy(runs: int, share: float, error: float) -> None:
+    hits = round(share * runs)
+    low = stats.beta.ppf(error, hits, runs - hits + 1) if hits else 0.0
+    high = stats.beta.isf(error, hits + 1, runs - hits) if hits < runs else 1.0
+    assert bound_below(hits, runs, error) == pytest.approx(low, rel=1e-9)
+    assert bound_above(hits, runs, error) == pytest.approx(high, rel=1e-9)
+
+
+def find_coverage(bound: Callable[[int, int, float], float], runs: int, p: float, error: float) -> float:
+    """How probable it is that a lower bound is above the truth."""
+    hits = np.arange(runs + 1)
+    wrong = np.array([bound(int(k), runs, error) > p for k in hits])
+    return float(stats.binom.pmf(hits, runs, p)[wrong].sum())
+
+
+def approximate_below(hits: int, runs: int, error: float) -> float:
+    """The textbook's normal approximation."""
+    p = hits / runs
+    return p - float(stats.norm.isf(error)) * math.sqrt(p * (1 - p) / runs)
+
+
+def test_a_bound_is_wrong_no_more_often_than_it_says() -> None:
+    probabilities = np.linspace(0.01, 0.99, 50)
+    errors = [find_coverage(bound_below, 30, float(p), 0.01) for p in probabilities]
+    assert max(errors) <= 0.01
+    assert max(errors) > 0.005  # and it is not so by being far too careful
+    # The control: an approximation is wrong more often, and this test would see it.
+    assert max(find_coverage(approximate_below, 30, float(p), 0.01) for p in probabilities) > 0.02
+
+
+@pytest.mark.parametrize(("p", "other"), [(0.9, 0.1), (0.5, 0.2), (0.3, 0.3), (0.05, 0.01)])
+def test_a_bound_on_epsilon_is_wrong_no_more_often_than_it_says(p: float, other: float) -> None:
+    runs, error = 60, 0.05
+    ones, others = (stats.binom.pmf(np.arange(runs + 1), runs, chance) for chance in (p, other))
+    wrong = sum(
+        ones[k] * others[j]
+        for k in range(runs + 1)
+        for j in range(runs + 1)
+        if ones[k] * others[j] > 1e-12 and bound_epsilon(k, j, runs, error) > math.log(p / other)
+    )
+    assert wrong <= error
+
+
+def test_bounds_on_epsilon_at_the_edges() -> None:
+    assert bound_epsilon(0, 0, 100, 0.01) == 0
+    assert bound_epsilon(50, 50, 100, 0.01) == 0
+    assert bound_epsilon(0, 100, 100, 0.01) == 0
+    # As much as 100 runs can show: both bounds solve p^100 = 0.005, from their sides.
+    best = math.log(0.005**0.01 / (1 - 0.005**0.01))
+    assert bound_epsilon(100, 0, 100, 0.01) == pytest.approx(best)
+
+
+# Events and scores.
+
+
+def make_targets(cells: int) -> Targets:
+    return Targets(np.zeros(cells, np.int64), np.ones(cells, np.int64), np.ones(cells), cells)
+
+
+def test_nothing_is_found_where_there_is_nothing() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        first, second, third, fourth = (rng.integers(-5, 6, (400, 4)) for _ in range(4))
+        _, event = choose_event(make_targets(4), first, second)
+        assert estimate(event, third, fourth, error=ERROR).bound == 0
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_difference_that_no_single_cell_shows_is_found(swapped: bool) -> None:
+    """Noise shared by two cells cancels in their difference, which only a fitted line looks at."""
+    rng = np.random.default_rng(0)
+
+    def look(shift: int) -> Ints:
+        shared = rng.integers(-500, 501, (2000, 1))
+        return np.hstack([shared + shift, shared]) + rng.integers(0, 2, (2000, 2))
+
+    first, second = (look(2), look(0)) if swapped else (look(0), look(2))
+    _, event = choose_event(make_targets(2), first[:1000], second[:1000])
+    found = estimate(event, first[1000:], second[1000:], error=ERROR)
+    assert event.score.name == "fitted line"
+    assert found.bound > 3.5
+    assert found.hits > 500 > 10 > found.other_hits
+    assert found.bound <= found.most == bound_epsilon(1000, 0, 1000, ERROR)
+
+
+def test_an_event_is_counted_as_it_was_chosen() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 4, (500, 1)), rng.integers(1, 5, (500, 1))
+    _, event = choose_event(make_targets(1), first, second)
+    counted = [sum(row[0] == 0 for row in rows) for rows in (first, second)]
+    mirrored = [sum(row[0] == 4 for row in rows) for rows in (first, second)]
+    assert [event.count(first), event.count(second)] in (counted, mirrored)  # what the other cannot show
+    assert event.is_first_likelier == (event.count(first) > event.count(second))
+
+
+# Runs.
+
+
+def test_repeatable_noise_is_drawn_by_the_sampler_of_releases_each_byte_used_once() -> None:
+    scale = Fraction(7, 3)
+    noise = SeededDigits(5)
+    drawn = [noise.draw(scale, count, say_nothing) for count in (3, 0, 5, 2)]
+    bytes_of = np.random.default_rng(5).bytes
+    for draws in drawn:
+        expected = np.empty(len(draws), dtype=np.int64)
+        fill_draws(expand_probabilities(scale), bytes_of, expected)
+        np.testing.assert_array_equal(draws, expected)
+    many = SeededDigits(5).draw(scale, 20_000, say_nothing)
+    observed = [int((many == k).sum()) for k in range(-4, 5)]
+    law = stats.dlaplace(3 / 7)
+    inside = law.pmf(np.arange(-4, 5))
+    assert (
+        stats.chisquare([*observed, 20_000 - sum(observed)], 20_000 * np.append(inside, 1 - inside.sum()))[1]
+        > 0.001
+    )
+
+
+def test_repeatable_noise_is_refused_by_what_makes_releases() -> None:
+    plan = plan_case(tt.mechanism("direct-dp"), ATTACKED, epsilon=TWO)
+    counts = find_targets(ATTACKED, plan)[0].counts
+    with pytest.raises(TypeError, match="A release needs exact noise"):
+        door.measure(plan, counts, noise=SeededDigits(5))
+
+
+def test_without_a_seed_the_measurements_are_those_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_case(tt.mechanism("direct-dp"), ATTACKED, epsilon=TWO)
+    counts = find_targets(ATTACKED, plan)[0].counts
+    first, second = (measure_with(None)(plan, counts) for _ in range(2))
+    assert isinstance(first, PrivateMeasurements)
+    assert isinstance(second, PrivateMeasurements)
+    assert first.noise == second.noise == DigitNoise.description
+    assert any((a != b).any() for a, b in zip(first.values, second.values, strict=True))
+    made: list[DigitNoise] = []
+
+    class Counted(DigitNoise):
+        def __init__(self) -> None:
+            made.append(self)
+
+    monkeypatch.setitem(NOISES, "digits", Counted)
+    measure_with(None)(plan, counts)
+    measure_with(None)(plan, counts)
+    assert len(made) == 2  # each has a sampler of its own, as a release has
+
+
+def test_the_processors_are_given_back() -> None:
+    before = count_processors()
+    with pytest.raises(KeyError), one_processor():
+        assert count_processors() == 1
+        raise KeyError
+    assert count_processors() == before
+
+
+@pytest.mark.parametrize("method", [*map(tt.mechanism, ONE_FOR_EACH_QUERY), PUBLISHED], ids=str)
+def test_a_group_is_moved_in_every_region_and_between_all_sizes(method: tt.Mechanism) -> None:
+    plan = plan_case(method, ATTACKED, epsilon=TWO)
+    pairs = find_targets(ATTACKED, plan)
+    for pair in pairs:
+        assert pair.loss == plan.epsilon == find_worst_pair(ATTACKED, plan).loss
+        assert pair.neighbour.leaf.min() >= 1
+        for level in range(len(plan.levels)):  # all levels see it
+            assert (pair.counts.array(level) != pair.neighbour.array(level)).any()
+    assert len({pair.counts.leaf.tobytes() for pair in pairs}) == 1
+    moves = {tuple(map(tuple, np.argwhere(pair.neighbour.leaf < pair.counts.leaf))) for pair in pairs}
+    assert moves == {((region, size),) for region in range(5) for size in range(3)}
+
+
+@pytest.mark.parametrize(("case", "runs"), [(ATTACKED, 20_000), (ATTACKED_SMALL, 1000), (ATTACKED, 10)])
+def test_half_of_the_runs_are_there_to_choose(case: Case, runs: int) -> None:
+    plan = plan_case(tt.mechanism("direct-dp"), case, epsilon=TWO)
+    pairs = find_targets(case, plan)
+    attacker = Attacker("a test", TWO, lambda counts: counts.leaf.ravel(), pairs, [], runs)
+    assert attacker.all_runs <= 2 * runs + 100
+    assert attacker.all_runs >= 1.95 * runs
+
+
+# Attacks.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ONE_FOR_EACH_QUERY)
+def test_an_attack_comes_near_the_stated_epsilon_and_not_above_it(name: str) -> None:
+    measured, released = attack_both(tt.mechanism(name), measured_runs=10_000, runs=1500)
+    assert measured.stated == released.stated == 2
+    assert 1.3 < measured.evidence.bound < 2  # it can see
+    assert 0.2 < released.evidence.bound < 2
+    assert {measured.verdict, released.verdict} == {Verdict.HOLDS}
+
+
+@pytest.mark.slow
+def test_both_attacks_catch_noise_that_is_halved() -> None:
+    for found in attack_both(HalvedJoint(), measured_runs=2000, runs=3000):
+        assert found.stated == 2
+        assert 2 < found.evidence.bound < 4
+        assert found.verdict == Verdict.BROKEN
+
+
+@pytest.mark.slow
+def test_an_attack_catches_noise_that_is_a_quarter_too_small() -> None:
+    measured, _ = attack_both(QuarterLess(), measured_runs=20_000, runs=20)
+    assert measured.verdict == Verdict.BROKEN
+    assert measured.evidence.bound < Fraction(8, 3)
+
+
+# Planted faults: the plan is right, so enumeration sees nothing; what releases draw is not what it says.
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def change_noise(change: Callable[[int, Ints], Ints]) -> Plant:
+    """Plant a fault into the code that adds noise to the answers of a level."""
+
+    def plant(monkeypatch: pytest.MonkeyPatch) -> None:
+        right = door._add_noise_to
+
+        def add(plan: Plan, level: int, answer: Ints, noise: Noise, report: Advance) -> Ints:
+            return answer + change(level, right(plan, level, answer, noise, report) - answer)
+
+        monkeypatch.setattr(door, "_add_noise_to", add)
+
+    return plant
+
+
+def clear(at: tuple[slice, slice], *, level: int = 1) -> Plant:
+    """No noise in some regions and sizes of a level."""
+
+    def change(index: int, noise: Ints) -> Ints:
+        if index == level:
+            noise[at] = 0
+        return noise
+
+    return change_noise(change)
+
+
+def halve_last_region(level: int, noise: Ints) -> Ints:
+    if level == 1:
+        noise[-1] //= 2
+    return noise
+
+
+def mirror(level: int, noise: Ints) -> Ints:
+    """Every other region has the noise of the one before it, with the other sign."""
+    noise[1::2] = -noise[: len(noise) - 1 : 2]
+    return noise
+
+
+def halve_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = DigitNoise.prepare
+    monkeypatch.setattr(DigitNoise, "prepare", lambda self, scale: right(self, scale / 2))
+
+
+class HalvedDigits(DigitNoise):
+    """Half the scale, in a sampler of its own."""
+
+    def prepare(self, scale: Fraction) -> Fill:
+        return super().prepare(scale / 2)
+
+
+class OneKey(DigitNoise):
+    """One key for a whole release: all levels begin with the same draws."""
+
+    def __init__(self) -> None:
+        self._seed = int.from_bytes(os.urandom(16))
+
+    def open_stream(self) -> Take:
+        return np.random.default_rng(self._seed).bytes
+
+
+class OneKeyForAll(DigitNoise):
+    """The same key in every release."""
+
+    def open_stream(self) -> Take:
+        return np.random.default_rng(5).bytes
+
+
+class OneKeyPerLevel(DigitNoise):
+    """The same key for every piece of work of a level."""
+
+    chunk = 8
+
+    def prepare(self, scale: Fraction) -> Fill:
+        seed = int.from_bytes(os.urandom(16))
+        return lambda out: fill_draws(expand_probabilities(scale), np.random.default_rng(seed).bytes, out)
+
+
+class Remembering(DigitNoise):
+    """The same draws wherever as many of the same scale are asked for."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Fraction, int], Ints] = {}
+
+    def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
+        if (scale, count) not in self._made:
+            self._made[scale, count] = super().draw(scale, count, advance)
+        return self._made[scale, count].copy()
+
+
+def take(sampler: type[DigitNoise]) -> Plant:
+    """Releases take another sampler."""
+    return lambda monkeypatch: monkeypatch.setitem(NOISES, "digits", sampler)
+
+
+def cut_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work on levels a few regions at a time, as on large ones."""
+    monkeypatch.setattr(arrays, "LARGE", 12)
+    monkeypatch.setattr(arrays, "CHUNK_CELLS", 8)
+
+
+def share_draws_among_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    cut_levels(monkeypatch)
+    take(Remembering)(monkeypatch)
+
+
+ALL = slice(None)
+FAULTS: dict[str, Plant] = {
+    "half the scale": halve_the_scale,
+    "half the scale in another sampler": take(HalvedDigits),
+    "no noise in the last region": clear((slice(-1, None), ALL)),
+    "no noise in the first region": clear((slice(1), ALL)),
+    "no noise in a region between": clear((slice(3, 4), ALL)),
+    "no noise on the last sizes": clear((ALL, slice(-2, None))),
+    "no noise on the lowest size": clear((ALL, slice(1))),
+    "no noise in one cell": clear((slice(-1, None), slice(2, 3))),
+    "no noise at the root": clear((ALL, ALL), level=0),
+    "no noise at the leaves": clear((ALL, ALL)),
+    "half the noise in the last region": change_noise(halve_last_region),
+    "noise shared by regions": change_noise(lambda level, noise: np.broadcast_to(noise[:1], noise.shape)),
+    "noise shared by sizes": change_noise(
+        lambda level, noise: np.repeat(noise[:, :1], noise.shape[1], axis=1)
+    ),
+    "noise mirrored between regions": change_noise(mirror),
+    "noise never below zero": change_noise(lambda level, noise: np.abs(noise)),
+    "noise without tails": change_noise(lambda level, noise: np.clip(noise, -1, 1)),
+    "noise shared by levels": take(OneKey),
+    "noise shared by releases": take(OneKeyForAll),
+    "noise shared by pieces of work": take(OneKeyPerLevel),
+    "noise shared by parts of a large level": share_draws_among_parts,
+}
+
+QUIET = {
+    "half the scale": 4000,
+    "half the scale in another sampler": 4000,
+    "half the noise in the last region": 12_000,
+}
+NAMED = ("half the scale", "no noise in the last region", "no noise on the last sizes")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_an_attack_catches_what_enumeration_cannot(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS[fault](monkeypatch)
+    name = "direct-dp" if fault == "noise without tails" else "cumulative-dp"
+    found = attack_as_released(name, runs=QUIET.get(fault, 2500))
+    assert enumerate_losses(tt.mechanism(name), ATTACKED, epsilon=TWO).verdict == Verdict.HOLDS
+    assert found.verdict == Verdict.BROKEN
+
+
+@pytest.mark.parametrize("change", ["none", "cut", "remembering"])
+@pytest.mark.parametrize("name", ["direct-dp", "cumulative-dp"])
+def test_an_attack_finds_nothing_without_a_fault(
+    change: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also on levels that are cut as large ones are; and draws are repeated only where a level is cut."""
+    {"none": lambda _: None, "cut": cut_levels, "remembering": take(Remembering)}[change](monkeypatch)
+    found = attack_as_released(name, runs=4000)
+    assert found.verdict == Verdict.HOLDS
+    assert found.evidence.bound > 0.6  # it can see
+
+
+def test_the_place_of_a_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    FAULTS["no noise in one cell"](monkeypatch)
+    found = attack_as_released("cumulative-dp", runs=4000)
+    assert (found.moved, found.tried) == ("e: 2 to 3", 15)
+    assert found.verdict == Verdict.BROKEN
+
+
+@pytest.mark.parametrize("fault", NAMED)
+@pytest.mark.parametrize("seed", [None, 3])
+def test_an_audit_catches_a_fault_in_what_releases_draw(
+    fault: str, seed: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a mechanism on the sizes query, with the noise of releases and with repeatable noise."""
+    FAULTS[fault](monkeypatch)
+    found = audit("topdown", runs=4000, seed=seed)
+    assert (found.exact_verdict, found.verdict) == (Verdict.HOLDS, Verdict.BROKEN)
+    assert "LOSES MORE THAN IT STATES. Caught by attack" in conclude(found)
+
+
+def test_the_published_chain_is_caught_by_both_parts() -> None:
+    found = audit(PUBLISHED, runs=4000, seed=0)
+    assert found.is_caught_by_both
+    assert found.verdict == found.exact_verdict == found.attack_verdict == Verdict.OVERSPENDS
+    assert [each.verdict for each in found.attacks] == [Verdict.OVERSPENDS] * 2  # also by its counts alone
+    assert found.attacks[0].stated == Fraction(1 + 5, 2) * 2
+    words = conclude(found)
+    assert "does NOT keep the epsilon that was asked for, 2" in words
+    assert "by enumeration: the exact worst loss is 63/5 = 12.6" in words
+    assert "by attack: epsilon is at least" in words
+
+
+RUNS = {"direct-cp": 20, "direct-qip": 100, "cumulative-qip": 100}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", tt.list_mechanisms())
+def test_every_mechanism_passes(name: str) -> None:
+    announced: list[int] = []
+    done: list[int] = []
+
+    def progress(what: str, steps: int) -> Callable[[int], None]:
+        announced.append(steps)
+        return done.append
+
+    found = audit(name, runs=RUNS.get(name, 400), seed=0, progress=progress)
+    assert found.verdict == Verdict.HOLDS
+    assert all(each.worst.loss == each.stated == 2 for each in found.enumerations)
+    assert len(found.enumerations) == len(CASES) * (2 if name == "cumulative-joint" else 1)
+    assert sum(done) == sum(announced)
+    assert "holds what it states" in conclude(found)
+
+
+def test_the_same_seed_finds_the_same() -> None:
+    first, again, other, none = (audit("topdown", runs=100, seed=seed).to_dict() for seed in (3, 3, 4, None))
+    assert first == again != other
+    assert none not in (first, audit("topdown", runs=100).to_dict())
+
+
+def test_it_says_when_there_are_too_few_runs_to_show_anything() -> None:
+    assert "so few runs cannot show more than" in conclude(audit("topdown", runs=20))
+    assert "so few runs" not in conclude(audit("topdown", runs=400))
+
+
+# Verdicts.
+
+
+@pytest.mark.parametrize(
+    ("loss", "stated", "verdict"),
+    [
+        (Fraction(1), Fraction(1), Verdict.HOLDS),
+        (Fraction(10**30 + 1, 10**30), Fraction(1), Verdict.BROKEN),
+        (Fraction(4), Fraction(4), Verdict.OVERSPENDS),
+        (Fraction(5), Fraction(4), Verdict.BROKEN),
+        (Fraction(1, 2), Fraction(4), Verdict.HOLDS),
+        (0.999, Fraction(1), Verdict.HOLDS),
+        (1.001, Fraction(1), Verdict.BROKEN),
+        (1.001, Fraction(2), Verdict.OVERSPENDS),
+        (None, Fraction(10**6), Verdict.BROKEN),
+    ],
+)
+def test_verdicts(loss: Fraction | float | None, stated: Fraction, verdict: Verdict) -> None:
+    assert judge(loss, stated=stated, asked=Fraction(1)) == verdict
+
+
+def test_a_false_claim_is_called_one() -> None:
+    found = audit(HalvedJoint(), runs=400)
+    assert found.verdict == Verdict.BROKEN
+    assert "LOSES MORE THAN IT STATES" in conclude(found)
+    assert "exact worst loss is 4 where 2 is stated" in conclude(found)
+
+
+@pytest.mark.parametrize("wrong", [{"runs": 0}, {"runs": 9}, {"runs": True}, {"runs": 1.5}, {"seed": -1}])
+def test_wrong_numbers_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="must be a whole number"):
+        audit("topdown", **wrong)
+
+
+# All of them.
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two mechanisms rather than all, of which one cannot run."""
+
+    def refuse(self: DirectCP) -> None:
+        raise MechanismError("This mechanism needs OR-tools.")
+
+    monkeypatch.setattr(DirectCP, "require", refuse)
+    monkeypatch.setattr(audit_run, "list_mechanisms", lambda: ["topdown", "direct-cp"])
+
+
+def test_one_that_cannot_run_is_said_to_be_skipped(few: None) -> None:
+    found = audit_run.audit_all(runs=1500)
+    assert found.is_passed
+    assert [each.mechanism for each in found.audits] == ["topdown"]
+    assert found.skipped == {"direct-cp": "This mechanism needs OR-tools."}
+
+
+def test_a_control_that_is_not_caught_fails_the_audit(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_run, "list_controls", lambda: [tt.mechanism("cumulative-chain")])
+    found = audit_run.audit_all(runs=50)
+    assert [each.verdict for each in (*found.audits, *found.controls)] == [Verdict.HOLDS] * 2
+    assert not found.is_passed
+
+
+def test_the_page_of_results_has_every_mechanism() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "audit-results.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(.+?)` \|(.*)\|$", page, re.MULTILINE))
+    assert list(rows) == [*tt.list_mechanisms(), "cumulative-chain (calibration=published)"]
+    *right, control = rows.values()
+    for cells in ([cell.strip() for cell in row.split("|")] for row in right):
+        assert cells[:3] == ["2", "2", "2"]
+        assert all(0 < float(cell.removesuffix(" of 2")) < 2 for cell in cells[3:5])
+        assert cells[5] == "holds"
+    assert control.endswith("**more than asked for** ")
+
+
+# The command.
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """``tallytree audit``."""
+    return partial(run, "audit")
+
+
+def test_a_right_mechanism_has_exit_code_0(run: Run) -> None:
+    code, out, err = run("direct-dp", "--runs", "200", "--epsilon", "1/2")
+    assert (code, err) == (0, "")
+    for words in (
+        "epsilon 1/2",
+        "1+3+8",
+        "ragged",
+        "measurements",
+        "counts",
+        "direct-dp holds what it states",
+    ):
+        assert words in " ".join(out.split())
+
+
+def test_the_published_chain_has_exit_code_1_and_words_for_it(run: Run) -> None:
+    code, out, err = run("cumulative-chain", "--option", "calibration=published", "--runs", "2000")
+    assert (code, err) == (1, "")
+    text = " ".join(out.split())
+    assert "does NOT keep the epsilon that was asked for" in text
+    assert "Caught by enumeration" in text
+    assert "by attack" in text
+    assert run("cumulative-chain", "--option", "calibration=sound", "--runs", "200")[0] == 0
+
+
+def test_json_has_everything_exactly(run: Run) -> None:
+    code, out, err = run("cumulative-joint", "--option", "smooth=false", "--runs", "100", "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert found["mechanism"] == "cumulative-joint (smooth=False)"
+    assert (found["epsilon_asked"], found["verdict"]) == ("2", "holds")
+    assert {each["worst_loss"] for each in found["enumerations"]} == {"2"}
+    assert {each["public_totals"] is None for each in found["enumerations"]} == {True, False}
+    assert [each["seen"] for each in found["attacks"]] == ["measurements", "counts"]
+    assert all(0 <= each["epsilon_at_least"] < 2 for each in found["attacks"])
+    first = found["enumerations"][0]
+    assert np.array(first["worst_pair"]).sum() == 2
+
+
+def test_all_are_audited_and_written_down(run: Run, few: None, tmp_path: Path) -> None:
+    code, out, err = run("--all", "--runs", "1500", "--out", "page.md")
+    assert (code, err) == (0, "")
+    assert "Skipped: direct-cp. This mechanism needs OR-tools." in out
+    assert "Control, which must be caught" in out
+    page = (tmp_path / "page.md").read_text()
+    assert "| `topdown` | 2 | 2 | 2 |" in page
+    assert "skipped: This mechanism needs OR-tools." in page
+    assert "**more than asked for**" in page
+    code, out, _ = run("--all", "--runs", "20", "--json")
+    assert code == 1  # too few runs to catch the control
+    assert json.loads(out)["passed"] is False
+
+
+WRONG: dict[str, tuple[list[str], str]] = {
+    "nothing": ([], "Name one mechanism to audit, or say --all"),
+    "both": (["topdown", "--all"], "Name one mechanism to audit, or say --all"),
+    "mechanism": (["topdwn"], "did you mean 'topdown'?"),
+    "option": (["topdown", "--option", "solver=x"], "topdown has no option 'solver'"),
+    "option-value": (["direct-dp", "--option", "solver=x"], "There is no solver 'x'"),
+    "option-form": (["direct-dp", "--option", "solver"], "is not written as NAME=VALUE"),
+    "option-twice": (["direct-dp", *["--option", "solver=tables"] * 2], "is given twice"),
+    "option-bool": (["cumulative-joint", "--option", "smooth=1"], "is true or false, not '1'"),
+    "option-number": (["direct-qip", "--option", "time_limit=x"], "'x' is not a number"),
+    "option-range": (["direct-qip", "--option", "time_limit=-1"], "above zero"),
+    "option-all": (["--all", "--option", "solver=x"], "--option goes with one mechanism"),
+    "runs-0": (["topdown", "--runs", "0"], "runs must be a whole number from 10"),
+    "runs-text": (["topdown", "--runs", "many"], "--runs"),
+    "seed": (["topdown", "--seed", "-1"], "seed must be a whole number"),
+    "epsilon-0": (["topdown", "--epsilon", "0"], "must be above zero"),
+    "epsilon-text": (["topdown", "--epsilon", "one"], "not a number"),
+    "epsilon-tiny": (["topdown", "--epsilon", "1e-30"], "too small"),
+    "out-alone": (["topdown", "--out", "page.md"], "--out goes with --all"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_input_has_exit_code_2_and_one_message(run: Run, case: str, tmp_path: Path) -> None:
+    words, message = WRONG[case]
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert message in err
+    assert err.startswith("Error: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_page_that_cannot_be_written_is_an_error(run: Run, few: None) -> None:
+    code, _, err = run("--all", "--runs", "20", "--out", "missing/page.md")
+    assert code == 2
+    assert "cannot be written: No such file or directory" in err
+
+
+def test_a_solver_that_is_missing_is_an_error_for_one_mechanism(run: Run, few: None) -> None:
+    code, _, err = run("direct-cp")
+    assert (code, err) == (2, "Error: This mechanism needs OR-tools.\n")
