@@ -22,11 +22,12 @@ fuzz: .venv/installed-dev
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt atheris
 	$(BIN)/python -m tests.fuzzing
 
-## Style and types.
+## Style, types, and who may import whom.
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 ## Measure speed against peers, side by side, in some 35 minutes; writes benchmarks/RESULTS.md.
 ## With QUICK=1, a smoke run that prints what it would write.

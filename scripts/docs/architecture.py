@@ -1,107 +1,102 @@
-"""The parts of the package, and which part uses which: read from the imports.
+"""The parts of the package, as the contracts in pyproject.toml order them, and which part uses which.
 
-A part stands in a row, and may use parts in lower rows only. The picture leaves out an arrow that follows
-from others (A uses B and B uses C, so A may use C as well), which keeps it small and loses no order.
+The picture leaves out an arrow that follows from others (A uses B and B uses C, so A may use C as well),
+which keeps it small and loses no order.
 """
 
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from scripts.docs.imports import Graph, read_imports
 
-Kind = Literal["public", "sensitive", "door", "private", "user", "research"]
+Kind = Literal["public", "sensitive", "private", "user", "research"]
 Arrow = tuple[str, str]
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+NOUNS = "hierarchy"
+"""One box for the modules at the root, which all others stand on."""
+
+FACTS: dict[str, tuple[str, Kind, float]] = {
+    "cli": ("the commands", "user", 1.4),
+    "planning": ("which mechanism, which split", "research", 0),
+    "research": ("simulate, audit, reproduce", "research", 0),
+    "publishing": ("the whole way: release()", "user", 1.4),
+    "report": ("what people look at", "private", 3),
+    "comparison": ("two releases side by side", "research", 1),
+    "intervals": ("how far off, from replicates", "private", 2),
+    "datasets": ("public and invented data", "sensitive", 0),
+    "releases": ("manifest, files, evidence", "private", 2.4),
+    "ledger": ("what was spent", "private", 3),
+    "mechanisms": ("one file each", "private", 2.04),
+    "solvers": ("from noisy answers to counts", "private", 2.04),
+    "counts": ("the true counts, from people", "sensitive", 0.4),
+    "privacy": ("queries, budget, noise, the one door", "public", 1.4),
+    "drawing": ("histograms and charts", "private", 3),
+    NOUNS: ("regions, sizes, arrays, errors", "public", 1.4),
+}
+"""What each part is, in a few words, who may see it, and in which column it stands."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Some modules, under a name that people use for them."""
+    """A folder of the package, or the modules at its root."""
 
     name: str
-    what: str
-    kind: Kind
-    modules: tuple[str, ...]
-    """Their names, or those of their packages; the longest one that fits a module decides."""
     row: int
     """From the bottom: what it uses is further down."""
-    column: float
+
+    @property
+    def what(self) -> str:
+        """In a few words."""
+        return FACTS[self.name][0]
+
+    @property
+    def kind(self) -> Kind:
+        """What it sees."""
+        return FACTS[self.name][1]
+
+    @property
+    def column(self) -> float:
+        """From the left."""
+        return FACTS[self.name][2]
 
 
-PARTS = (
-    Part("cli", "the commands", "user", ("cli", "__main__"), 8, 1.4),
-    Part("planning", "which mechanism, which split", "research", ("planning",), 7, 0),
-    Part("research", "simulate, audit, reproduce", "research", ("research", "comparison"), 6, 0),
-    Part("publishing", "the whole way: release()", "user", ("publishing",), 6, 1.4),
-    Part("report", "what people look at", "private", ("report",), 6, 3),
-    Part(
-        "releases",
-        "manifest, files, evidence",
-        "private",
-        ("releases", "intervals", "drawing", "comparison.differences"),
-        5,
-        3,
-    ),
-    Part("mechanisms", "one file each", "private", ("mechanisms",), 4, 2.04),
-    Part("ledger", "what was spent", "private", ("ledger",), 4, 3),
-    Part("datasets", "public files", "sensitive", ("datasets",), 4, 0),
-    Part("solvers", "from answers to counts", "private", ("solvers",), 3, 2.04),
-    Part("counts", "the true counts", "sensitive", ("counts",), 3, 0.4),
-    Part("privacy", "neighbours, queries, budget, the door", "public", ("privacy",), 1, 1.4),
-    Part(
-        "hierarchy",
-        "regions, sizes, limits, errors",
-        "public",
-        (
-            "hierarchy",
-            "path_trees",
-            "arrays",
-            "sizes",
-            "errors",
-            "files",
-            "limits",
-            "markup",
-            "progress",
-            "kernels",
-        ),
-        0,
-        1.4,
-    ),
-)
-
-SHOWING = frozenset({"report.notebook"})
-"""How things look in a notebook: each asks for it when it is shown, and does not need it otherwise."""
-
-FORBIDDEN = frozenset(
-    {(part.name, below) for part in PARTS if part.kind == "private" for below in ("counts", "datasets")}
-)
-"""What works from measurements and releases alone reaches neither true counts nor what adds noise to them."""
+def read_parts() -> tuple[Part, ...]:
+    """The parts in the order of the contract, those at the top first."""
+    contracts = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    (layers,) = (each["layers"] for each in contracts if each["id"] == "parts")
+    rows = [[name.strip() for name in layer.split("|")] for layer in layers]
+    folders = [[name for name in row if name in FACTS and name != NOUNS] for row in rows]
+    kept = [row for row in folders if row]
+    return (
+        *(Part(name, len(kept) - place) for place, row in enumerate(kept) for name in row),
+        Part(NOUNS, 0),
+    )
 
 
-def find_part(module: str) -> Part:
-    """The part that a module belongs to."""
-    fitting = [
-        (len(prefix), part)
-        for part in PARTS
-        for prefix in part.modules
-        if module == prefix or module.startswith(f"{prefix}.")
-    ]
-    if not fitting:
-        raise LookupError(f"The module {module} belongs to no part: name it in PARTS, {__file__}.")
-    return max(fitting, key=lambda each: each[0])[1]
+PARTS = read_parts()
 
 
 def find_arrows(graph: Graph | None = None) -> dict[Arrow, set[Arrow]]:
-    """(user, used) parts, and the imports that say so; asking how to be shown is none of them."""
+    """(user, used) parts, and the imports that say so."""
     graph = read_imports() if graph is None else graph
     arrows: dict[Arrow, set[Arrow]] = {}
     for module, imports in graph.items():
-        if module == "__init__":  # it names everything, when asked for
+        if module in ("", "__init__", "__main__"):
             continue
-        for target in imports & graph.keys() - {"__init__", ""} - SHOWING:
-            ends = find_part(module).name, find_part(target).name
+        for target in imports & graph.keys() - {"__init__", ""}:
+            ends = find_part(module), find_part(target)
             if ends[0] != ends[1]:
                 arrows.setdefault(ends, set()).add((module, target))
     return arrows
+
+
+def find_part(module: str) -> str:
+    """The part that a module belongs to."""
+    folder = module.partition(".")[0]
+    return folder if folder in FACTS else NOUNS
 
 
 def leave_out_what_follows(arrows: set[Arrow]) -> set[Arrow]:

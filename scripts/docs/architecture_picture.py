@@ -13,7 +13,6 @@ FULL_HEIGHT = round(2 * MARGIN + (ROWS - 1) * STEP_Y + HEIGHT + LEGEND)
 
 LEGENDS: dict[Kind, str] = {
     "sensitive": "sees the true counts",
-    "door": "the only code with truth and noise",
     "private": "works on measurements alone",
     "public": "public facts",
     "user": "puts it together",
@@ -23,12 +22,12 @@ STYLE = """
 svg{background:#fff}text{fill:#1d2430}.what,.legend{fill:#465061}
 .arrow{fill:none;stroke:#8a94a3;stroke-width:1.6}.head{fill:#8a94a3}
 rect{stroke-width:1.6}
-.sensitive{fill:#fdeedd;stroke:#c9772b}.door{fill:#f9d5d0;stroke:#b3362c}.private{fill:#e0f2e8;stroke:#2b8a5c}
+.sensitive{fill:#fdeedd;stroke:#c9772b}.private{fill:#e0f2e8;stroke:#2b8a5c}
 .public{fill:#eef1f5;stroke:#7b8696}.user{fill:#e1edf9;stroke:#2f74b5}.research{fill:#f0e8f6;stroke:#8a63a8}
 @media(prefers-color-scheme:dark){
 svg{background:#131416}text{fill:#e6e9ee}.what,.legend{fill:#b4bcc8}
 .arrow{stroke:#7d8794}.head{fill:#7d8794}
-.sensitive{fill:#40290f;stroke:#d98f45}.door{fill:#4f1f1a;stroke:#e0796f}.private{fill:#12382a;stroke:#4fb486}
+.sensitive{fill:#40290f;stroke:#d98f45}.private{fill:#12382a;stroke:#4fb486}
 .public{fill:#252a31;stroke:#7f8a99}.user{fill:#16304a;stroke:#5c9bd6}.research{fill:#33254a;stroke:#a886c6}}
 """.strip()
 

@@ -1,45 +1,67 @@
-"""The parts of the package: who may use whom, and the picture of it."""
+"""The parts of the package: the contracts on who may use whom, and the picture of them."""
 
+import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
-from scripts.docs.architecture import FORBIDDEN, PARTS, find_arrows, find_part, leave_out_what_follows
+from scripts.docs.architecture import FACTS, PARTS, find_arrows, leave_out_what_follows
 from scripts.docs.architecture_picture import FULL_WIDTH, WIDTH, draw_architecture
-from scripts.docs.imports import read_imports
 
-from tests.project.documents import DOCS
-from tests.project.test_imports import AFTER_MEASURING
+from tests.project.documents import DOCS, ROOT
 
-ROWS = {part.name: part.row for part in PARTS}
+LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
 
 
-def test_every_module_belongs_to_a_part() -> None:
-    for module in read_imports().keys() - {"__init__"}:
-        find_part(module)
-    with pytest.raises(LookupError, match="belongs to no part"):
-        find_part("nowhere")
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Check the contracts on the package in a folder."""
+    words = [sys.executable, "-c", f"import sys; sys.path.insert(0, 'src'); {LINT}"]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
 
 
-def test_no_arrow_goes_up() -> None:
-    for (user, used), imports in find_arrows().items():
-        assert ROWS[user] > ROWS[used], sorted(imports)
+def test_the_contracts_are_kept() -> None:
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout
+    assert "6 kept, 0 broken" in done.stdout
 
 
-def test_what_comes_after_measuring_uses_neither_truth_nor_noise() -> None:
-    """The rule of test_imports, part by part."""
-    arrows = find_arrows()
-    assert not arrows.keys() & FORBIDDEN
-    for module in AFTER_MEASURING:
-        assert find_part(module.removesuffix(".__init__")).kind in ("private", "public"), module
+WRONG = {
+    "A part uses parts below it only": ("privacy/plan.py", "tallytree.publishing.pipeline"),
+    "What comes after measuring reaches neither true counts nor noise": (
+        "solvers/layout.py",
+        "tallytree.privacy.noise",
+    ),
+    "Intervals draw noise, and never reach true counts": ("intervals/pools.py", "tallytree.counts.arrow"),
+    "Comparisons read published tables, and draw no noise": (
+        "comparison/sides.py",
+        "tallytree.privacy.digits",
+    ),
+    "Audits and the reproduction are out of reach of releases": (
+        "cli/release_command.py",
+        "tallytree.research.auditing.attack",
+    ),
+    "No circles of imports, at any depth": ("privacy/neighbours.py", "tallytree.privacy.plan"),
+}
 
 
-def test_a_wrong_arrow_would_be_seen() -> None:
-    graph = read_imports()
-    graph["report.report_page"] = graph["report.report_page"] | {"counts.group_counts"}
-    graph["privacy.plan"] = graph["privacy.plan"] | {"publishing.pipeline"}
-    arrows = find_arrows(graph)
-    assert ("report", "counts") in arrows.keys() & FORBIDDEN
-    assert any(ROWS[user] <= ROWS[used] for user, used in arrows)
+@pytest.mark.parametrize("contract", WRONG)
+def test_a_wrong_import_is_seen_also_where_it_is_lazy(contract: str, tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    file, module = WRONG[contract]
+    with (tmp_path / "src" / "tallytree" / file).open("a") as end:
+        end.write(f"\n\ndef wrong() -> None:\n    import {module}\n")
+    done = lint(tmp_path)
+    assert done.returncode == 1
+    assert f"{contract} BROKEN" in " ".join(done.stdout.split())
+
+
+def test_the_picture_has_every_part() -> None:
+    assert {part.name for part in PARTS} == FACTS.keys()
+    rows = {part.name: part.row for part in PARTS}
+    assert all(rows[user] > rows[used] for user, used in find_arrows())
 
 
 def test_an_arrow_that_follows_is_left_out() -> None:
