@@ -70,7 +70,7 @@ class Hierarchy:
         With ``unique_names`` a name stands for one region wherever it occurs, as official codes do,
         and a name below two parents is refused.
         """
-        names = _check_levels(levels)
+        names = check_levels(levels)
         if isinstance(paths, str) or not isinstance(paths, Iterable):
             raise HierarchyError("The paths must be a list of paths, one for each leaf region.")
         leaves = tuple(_check_path(path, names) for path in paths)
@@ -84,7 +84,7 @@ class Hierarchy:
     @classmethod
     def from_tree(cls, levels: Sequence[str], tree: PathTree) -> Hierarchy:
         """The tree that rows were about, each about a leaf: these are in order of their first rows."""
-        names = _check_levels(levels)
+        names = check_levels(levels)
         depth = 1 + int(tree.row_level.max())
         if depth < len(names):
             raise HierarchyError(
@@ -95,7 +95,7 @@ class Hierarchy:
     @classmethod
     def from_arrays(cls, levels: Sequence[str], names: Sequence[Names], parents: Sequence[Ints]) -> Hierarchy:
         """The tree with these regions at each level: own names and parents, no two the same."""
-        checked = _check_levels(levels)
+        checked = check_levels(levels)
         for level, own in zip(checked, names, strict=True):
             if len(own) == 0 or find_blank(own):
                 raise HierarchyError(f"Level {show(level)} has no regions, or one without a name.")
@@ -198,15 +198,7 @@ class Hierarchy:
 
     def index(self, level: int | str) -> int:
         """The place of a level, counted from the root."""
-        if isinstance(level, str):
-            if level not in self._levels:
-                raise HierarchyError(f"There is no level {show(level)}: {name_choices(level, self._levels)}")
-            return self._levels.index(level)
-        if isinstance(level, bool) or not isinstance(level, (int, np.integer)):
-            raise HierarchyError("A level is given by its name or its number, counted from the root.")
-        if not -len(self._levels) <= level < len(self._levels):
-            raise HierarchyError(f"There is no level {level}: there are {len(self._levels)}.")
-        return int(level) % len(self._levels)
+        return find_level(self._levels, level)
 
     def find(self, path: Sequence[str]) -> tuple[int, int]:
         """The level of the region with this path, and its index there."""
@@ -374,7 +366,21 @@ def _list_columns(leaves: Sequence[Path], levels: int) -> list[Column]:
     ]
 
 
-def _check_levels(levels: Sequence[str]) -> tuple[str, ...]:
+def find_level(levels: Sequence[str], level: int | str) -> int:
+    """Return the place of a level among ``levels``, counted from the root."""
+    if isinstance(level, str):
+        if level not in levels:
+            raise HierarchyError(f"There is no level {show(level)}: {name_choices(level, levels)}")
+        return levels.index(level)
+    if isinstance(level, bool) or not isinstance(level, (int, np.integer)):
+        raise HierarchyError("A level is given by its name or its number, counted from the root.")
+    if not -len(levels) <= level < len(levels):
+        raise HierarchyError(f"There is no level {level}: there are {len(levels)}.")
+    return int(level) % len(levels)
+
+
+def check_levels(levels: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of levels, root first, if they can be such."""
     names = _check_names(levels, "The levels must be a list of names (text), root first.")
     if not names:
         raise HierarchyError("A hierarchy needs at least one level.")

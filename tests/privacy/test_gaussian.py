@@ -18,7 +18,7 @@ from scipy import stats
 import tallytree as tt
 from tallytree.errors import LedgerError, PrivacyError
 from tallytree.mechanisms.registry import MECHANISMS
-from tallytree.privacy.budget import RHO, Loss, add_losses, show_exact
+from tallytree.privacy.budget import RHO, Budget, Loss, add_losses, show_exact
 from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.door import measure, measure_with_seed
 from tallytree.privacy.neighbours import Bounds, enumerate_additions
@@ -56,7 +56,7 @@ def test_no_neighbour_is_further_away_in_l2_than_the_sensitivity(query: str, m: 
     leaf[0, 0] = m  # somewhere to move m groups alike
     counts = tt.GroupCounts(hierarchy, (1, 4), leaf, bounds=bounds)
     plan = make_plan(
-        QUERIES[query], hierarchy, sizes=counts.sizes, rho="1/2", delta=DELTA, bounds=bounds, budget=None
+        QUERIES[query], hierarchy, Budget(rho="1/2", delta=DELTA), sizes=counts.sizes, bounds=bounds
     )
     neighbours = list(enumerate_additions(counts))
     found = [squared_distances(plan, counts, other) for other in neighbours]
@@ -73,7 +73,7 @@ def test_the_l1_sensitivity_would_not_do() -> None:
     """A negative control: with three records, twice the records is too small a square."""
     bounds = Bounds(max_records=3)
     counts = small_counts(0, bounds, 1)
-    plan = make_plan(QUERIES["sizes"], counts.hierarchy, sizes=counts.sizes, epsilon=1, bounds=bounds)
+    plan = make_plan(QUERIES["sizes"], counts.hierarchy, Budget(epsilon=1), sizes=counts.sizes, bounds=bounds)
     furthest = max(squared_distances(plan, counts, other)[0] for other in enumerate_additions(counts))
     assert furthest > plan.levels[0].sensitivity
 

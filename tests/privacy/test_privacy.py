@@ -16,7 +16,7 @@ import tallytree as tt
 from tallytree.arrays import LevelArrays
 from tallytree.errors import CountsError, MechanismError, PrivacyError
 from tallytree.limits import MAX_MEASURED, MAX_SCALE
-from tallytree.privacy.budget import MOST_DIGITS, parse_exact, show_exact, split_budget
+from tallytree.privacy.budget import MOST_DIGITS, Budget, parse_exact, show_exact, split_budget
 from tallytree.privacy.door import _add_and_clamp, measure
 from tallytree.privacy.neighbours import Bounds, check_bounds, enumerate_additions
 from tallytree.privacy.noise import OpenDPNoise, SeededNoise, round_scale_up
@@ -42,7 +42,9 @@ def test_no_neighbour_is_further_away_than_the_sensitivity(query: str, m: int, z
     bounds = Bounds(max_records=m, max_quantity=z)
     for seed in range(3):
         counts = small_counts(seed, bounds, low)
-        plan = make_plan(QUERIES[query], counts.hierarchy, sizes=counts.sizes, epsilon=1, bounds=bounds)
+        plan = make_plan(
+            QUERIES[query], counts.hierarchy, Budget(epsilon=1), sizes=counts.sizes, bounds=bounds
+        )
         here = plan.answers(counts)
         furthest = [0] * len(plan.levels)
         loss = Fraction(0)
@@ -70,8 +72,8 @@ def test_the_sensitivity_is_exact_for_every_range_of_sizes(m: int, z: int, sizes
     counts = tt.GroupCounts(regions, sizes, leaf, bounds=bounds)
     neighbours = list(enumerate_additions(counts))
     for query in QUERIES.values():
-        pure = make_plan(query, regions, sizes=sizes, epsilon=1, bounds=bounds)
-        squared = make_plan(query, regions, sizes=sizes, rho=1, delta="1e-9", bounds=bounds)
+        pure = make_plan(query, regions, Budget(epsilon=1), sizes=sizes, bounds=bounds)
+        squared = make_plan(query, regions, Budget(rho=1, delta="1e-9"), sizes=sizes, bounds=bounds)
         for index, (level, other) in enumerate(zip(pure.levels, squared.levels, strict=True)):
             here = query.answer(counts, index)
             apart = [query.answer(neighbour, index) - here for neighbour in neighbours]
@@ -93,7 +95,7 @@ def test_the_sensitivity_is_exact_for_every_range_of_sizes(m: int, z: int, sizes
 def test_a_quantity_beyond_the_range_of_sizes_costs_nothing_more() -> None:
     def find_scales(z: int) -> list[Fraction]:
         bounds = Bounds(max_quantity=z)
-        return make_plan(QUERIES["cumulative"], ONE, sizes=(1, 9), epsilon=1, bounds=bounds).scales
+        return make_plan(QUERIES["cumulative"], ONE, Budget(epsilon=1), sizes=(1, 9), bounds=bounds).scales
 
     assert find_scales(20_000) == find_scales(8) == [16, 16]
     assert find_scales(7) == [14, 14]
@@ -149,10 +151,9 @@ def test_whole_numbers_of_numpy_never_overflow_in_a_plan(unit: dict[str, str]) -
         make_plan(
             QUERIES["cumulative"],
             h,
+            Budget(split={level: Fraction(kind(1), kind(4)) for level in h.levels}, **unit),
             sizes=(0, 5),
             bounds=Bounds(max_records=kind(7), max_quantity=kind(60)),
-            budget={level: Fraction(kind(1), kind(4)) for level in h.levels},
-            **unit,
         )
         for kind in (int, numpys)
     ]
@@ -205,7 +206,10 @@ def test_clamping_is_post_processing_of_the_ideal_answer(answer: int, draw: int)
 def test_every_answer_gets_its_draw_and_nothing_overflows(query: str, draw: int) -> None:
     counts = small_counts(1, Bounds(), 1)
     plan = make_plan(
-        QUERIES[query], counts.hierarchy, sizes=counts.sizes, epsilon=1, budget=grow(counts.hierarchy.levels)
+        QUERIES[query],
+        counts.hierarchy,
+        Budget(epsilon=1, split=grow(counts.hierarchy.levels)),
+        sizes=counts.sizes,
     )
     noise = KnownNoise(draw)
     measured = measure(plan, counts, noise=noise)
@@ -223,7 +227,7 @@ def grow(levels: tuple[str, ...]) -> dict[str, int]:
 
 def test_progress_counts_every_draw_once() -> None:
     counts = small_counts(1, Bounds(), 1)
-    plan = make_plan(QUERIES["sizes"], counts.hierarchy, sizes=counts.sizes, epsilon=1)
+    plan = make_plan(QUERIES["sizes"], counts.hierarchy, Budget(epsilon=1), sizes=counts.sizes)
     told: list[tuple[str, int]] = []
     done: list[int] = []
 
@@ -265,7 +269,9 @@ def test_only_public_totals_are_measured_without_noise() -> None:
     rng = np.random.default_rng(0)
     hierarchy = tt.Hierarchy.from_paths(["a", "b", "c"], [("r", str(i % 5), str(i)) for i in range(40)])
     counts = tt.GroupCounts(hierarchy, (1, 30), rng.integers(0, 9, (40, 30)))
-    plan = make_plan(QUERIES["cumulative"], hierarchy, sizes=counts.sizes, epsilon="1/50", public_totals="b")
+    plan = make_plan(
+        QUERIES["cumulative"], hierarchy, Budget(epsilon="1/50", public_totals="b"), sizes=counts.sizes
+    )
     noisy = measure(plan, counts, noise=OpenDPNoise())
     for level, (found, true) in enumerate(zip(noisy.values, plan.answers(counts), strict=True)):
         exact = found == true
@@ -277,7 +283,12 @@ def test_a_query_without_totals_cannot_have_them_public() -> None:
     counts = small_counts(0, Bounds(), 0)
     for name in ("sizes", "chain"):
         with pytest.raises(PrivacyError, match="does not ask for"):
-            make_plan(QUERIES[name], counts.hierarchy, sizes=counts.sizes, epsilon=1, public_totals="level 0")
+            make_plan(
+                QUERIES[name],
+                counts.hierarchy,
+                Budget(epsilon=1, public_totals="level 0"),
+                sizes=counts.sizes,
+            )
 
 
 # The edges of what is accepted.
@@ -352,7 +363,7 @@ ONE = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY"), 
 def test_the_largest_scale_is_planned_and_none_above_it() -> None:
     def plan(epsilon: Fraction) -> Plan:
         return make_plan(
-            QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=epsilon, budget={"nation": 1, "state": 2}
+            QUERIES["cumulative"], ONE, Budget(epsilon=epsilon, split={"nation": 1, "state": 2}), sizes=(1, 2)
         )
 
     assert max(plan(Fraction(3, MAX_SCALE)).scales) == MAX_SCALE
@@ -364,21 +375,21 @@ def test_a_level_has_so_many_cells_at_most(monkeypatch: pytest.MonkeyPatch) -> N
     for most, refused in ((12, False), (11, True)):
         monkeypatch.setattr("tallytree.privacy.plan.MAX_CELLS", most)
         with pytest.raises(PrivacyError, match="'state' has more") if refused else nullcontext():
-            make_plan(QUERIES["sizes"], ONE, sizes=(1, 4), epsilon=1)
+            make_plan(QUERIES["sizes"], ONE, Budget(epsilon=1), sizes=(1, 4))
 
 
 def test_totals_are_public_down_to_a_level_and_not_below() -> None:
-    plan = make_plan(QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=1, public_totals="nation")
+    plan = make_plan(QUERIES["cumulative"], ONE, Budget(epsilon=1, public_totals="nation"), sizes=(1, 2))
     assert [plan.has_public_totals(level) for level in range(2)] == [True, False]
-    plan = make_plan(QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=1, public_totals="state")
+    plan = make_plan(QUERIES["cumulative"], ONE, Budget(epsilon=1, public_totals="state"), sizes=(1, 2))
     assert [plan.has_public_totals(level) for level in range(2)] == [True, True]
-    plan = make_plan(QUERIES["cumulative"], ONE, sizes=(1, 2), epsilon=1)
+    plan = make_plan(QUERIES["cumulative"], ONE, Budget(epsilon=1), sizes=(1, 2))
     assert [plan.has_public_totals(level) for level in range(2)] == [False, False]
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_measurements_are_whole_numbers_up_to_the_limit(sign: int) -> None:
-    plan = make_plan(QUERIES["sizes"], ONE, sizes=(1, 2), epsilon=1)
+    plan = make_plan(QUERIES["sizes"], ONE, Budget(epsilon=1), sizes=(1, 2))
     values = [np.zeros((1, 2), dtype=np.int64), np.zeros((3, 2), dtype=np.int64)]
     values[1][2, 1] = sign * MAX_MEASURED
     kept = tt.Measurements(plan, values)

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from tallytree.ledger.ledger import Ledger
     from tallytree.ledger.receipts import Receipt
     from tallytree.privacy.budget import Loss
+    from tallytree.publishing.pipeline import Order
     from tallytree.releases.released import Release
 
 PRIVACY = "Privacy and accuracy"
@@ -203,12 +204,12 @@ def release(
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
     settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
-    settled = settings.settle()
-    print_warning(warn_of_epsilon(settled.epsilon))  # while there is time to think again
-    book = _find_ledger(settings, settled.loss)
+    order, draft = settings.settle()
+    print_warning(warn_of_epsilon(draft.epsilon))  # while there is time to think again
+    book = _find_ledger(settings, draft.loss)
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
-        made = _make(settings, book, quiet=as_json)
+        made = _make(settings, order, book, quiet=as_json)
         made = add_beside(made, Path(settings.out), replicates=settings.replicates, quiet=as_json)
         charged = made.manifest["privacy"]["ledger"]
         if as_json:
@@ -222,28 +223,16 @@ def release(
         print_opening(Path(settings.out))
 
 
-def _make(settings: ReleaseSpec, book: Ledger | None, *, quiet: bool) -> Release:
+def _make(settings: ReleaseSpec, order: Order, book: Ledger | None, *, quiet: bool) -> Release:
     """Make the release and write its folder."""
     from tallytree.files import new_folder
-    from tallytree.publishing.pipeline import release as make_release
+    from tallytree.publishing.pipeline import release_within
 
     # The folder is made first: a place that cannot be written to must not cost any budget.
     with new_folder(Path(settings.out)) as stage, show_progress(quiet=quiet) as progress:
         counts = settings.count(progress)
         _tell_size(counts)
-        made = make_release(
-            counts,
-            epsilon=settings.epsilon,
-            delta=settings.delta,
-            rho=settings.rho,
-            mechanism=settings.mechanism,
-            budget=settings.budget,
-            public_totals=settings.public_totals,
-            noise=settings.noise,
-            ledger=book,
-            dataset=settings.dataset,
-            progress=progress,
-        )
+        made = release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
         made.write_into(stage)
         write_beside(made, stage)
     return made

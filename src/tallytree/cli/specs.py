@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from tallytree.counts.engines.opening import is_address
 from tallytree.counts.engines.session import Engine, EngineName
@@ -20,10 +20,14 @@ from tallytree.counts.region_tables import check_region_columns, check_root, rea
 from tallytree.errors import EngineError, SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.registry import DEFAULT
-from tallytree.privacy.neighbours import Bounds
-from tallytree.privacy.plan import Plan
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.neighbours import Bounds, check_bounds
+from tallytree.privacy.plan import Draft
 from tallytree.progress import Progress
 from tallytree.sizes import Sizes, check_sizes, is_whole_numeral
+
+if TYPE_CHECKING:
+    from tallytree.publishing.pipeline import Order
 
 PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
@@ -183,32 +187,28 @@ class ReleaseSpec(CountSpec):
                 other = "a table of counts: leave 'group' out" if people else "people: give 'group' as well"
                 raise SpecError(f"The setting {name!r} belongs to {other}.")
 
-    def settle(self) -> Plan:
-        """What the release will cost, before anything is counted: here what is wrong with it is refused.
+    def settle(self) -> tuple[Order, Draft]:
+        """How the release is to be made, and what it will cost, before anything is counted.
 
-        The plan is for one region at each level, since how many there are is not known yet.
+        What is wrong with it is refused here.
         """
         from tallytree.intervals.replicates import check_replicates
-        from tallytree.publishing.pipeline import prepare
+        from tallytree.publishing.pipeline import Order
 
         check_region_columns(self.regions)
         check_root(self.root, self.root_level)
         if self.replicates is not None and self.replicates != 0:
             check_replicates(self.replicates)
-        levels = [self.root_level, *self.regions]
-        _, plan, _ = prepare(
-            Hierarchy.from_paths(levels, [levels]),
-            sizes=self.sizes,
-            bounds=self.bounds,
+        budget = Budget(
             epsilon=self.epsilon,
-            mechanism=self.mechanism,
-            budget=self.budget,
-            public_totals=self.public_totals,
             delta=self.delta,
             rho=self.rho,
-            noise=self.noise,
+            split=self.budget,
+            public_totals=self.public_totals,
         )
-        return plan
+        order = Order.of(budget, mechanism=self.mechanism, noise=self.noise)
+        levels = [self.root_level, *self.regions]
+        return order, order.draft(levels, sizes=self.sizes, bounds=check_bounds(self.bounds))
 
     def count(self, progress: Progress) -> GroupCounts:
         """The counts of the source, or of its people. Sensitive."""

@@ -28,7 +28,7 @@ from tallytree.ledger.entries import (
     follow,
 )
 from tallytree.ledger.receipts import NOTHING, Attempt, Receipt, note
-from tallytree.privacy.budget import Exact, Loss, UnitName, check_epsilon
+from tallytree.privacy.budget import Budget, Exact, Loss, UnitName, check_epsilon
 from tallytree.privacy.plan import split_loss
 from tallytree.privacy.zcdp import check_delta
 
@@ -122,7 +122,7 @@ class Ledger:
         implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed once it was given.
         """
         name = _check_name(dataset)
-        (total,), settled = split_loss([name], epsilon=epsilon, rho=rho, delta=delta)
+        (total,), settled = split_loss([name], Budget(epsilon=epsilon, rho=rho, delta=delta))
         check_epsilon(total, "The budget")  # a rho as well: it implies a larger epsilon at every such delta
         if settled is not None:
             check_delta(settled)

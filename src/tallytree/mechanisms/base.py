@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import ClassVar, Literal
 
@@ -14,10 +14,10 @@ import numpy.typing as npt
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS
-from tallytree.privacy.budget import Exact
+from tallytree.privacy.budget import Budget, Exact
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
-from tallytree.privacy.plan import Plan, make_plan
+from tallytree.privacy.plan import Draft, Plan, draft_plan, make_plan
 from tallytree.privacy.queries import Query
 from tallytree.progress import expect_holds
 from tallytree.sizes import Sizes, find_whole
@@ -80,30 +80,34 @@ class Mechanism(ABC):
         noise is discrete Gaussian, for (epsilon, delta)-differential privacy or for a ``rho`` in place of
         epsilon.
         """
-        plan = make_plan(
-            self.query,
-            hierarchy,
-            sizes=sizes,
-            epsilon=epsilon,
-            rho=rho,
-            delta=delta,
-            budget=budget,
-            bounds=bounds,
-            public_totals=self._settle_totals(hierarchy, public_totals),
-        )
-        return self.calibrate(plan)
+        asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
+        return self.plan_within(asked, hierarchy, sizes=sizes, bounds=bounds)
 
-    def _settle_totals(self, hierarchy: Hierarchy, level: str | None) -> str | None:
-        """The level down to which totals are public, if this mechanism can have it so."""
+    def plan_within(
+        self, budget: Budget, hierarchy: Hierarchy, *, sizes: Sizes, bounds: Bounds | None
+    ) -> Plan:
+        """The same with the budget as one value."""
+        if isinstance(hierarchy, Hierarchy):
+            budget = self._settle_totals(budget, hierarchy.levels)
+        return self.calibrate(make_plan(self.query, hierarchy, budget, sizes=sizes, bounds=bounds))
+
+    def draft(self, budget: Budget, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
+        """What a plan will cost, before the regions are known: as if each level had one."""
+        settled = self._settle_totals(budget, levels)
+        return draft_plan(self.query, dict.fromkeys(levels, 1), settled, sizes=sizes, bounds=bounds)
+
+    def _settle_totals(self, budget: Budget, levels: Sequence[str]) -> Budget:
+        """The budget with the level down to which totals are public, if this mechanism can have it so."""
+        level = budget.public_totals
         if self.region_totals == "unused" and level is not None:
             raise MechanismError(f"{self.name} cannot keep public totals of regions: leave them out.")
-        if self.region_totals == "needed" and isinstance(hierarchy, Hierarchy):
-            if level not in (None, hierarchy.levels[-1]):
+        if self.region_totals == "needed":
+            if level not in (None, levels[-1]):
                 raise MechanismError(
-                    f"{self.name} needs the totals of all regions, down to level {hierarchy.levels[-1]!r}."
+                    f"{self.name} needs the totals of all regions, down to level {levels[-1]!r}."
                 )
-            return hierarchy.levels[-1]
-        return level
+            return replace(budget, public_totals=levels[-1])
+        return budget
 
     def calibrate(self, plan: Plan) -> Plan:
         """The plan as this mechanism measures it: as it is, with the noise that epsilon asks for."""

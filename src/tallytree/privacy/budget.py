@@ -246,3 +246,20 @@ def add_losses(unit: UnitName, parts: Sequence[Fraction]) -> Loss:
     if unit == "rho":
         return Loss(rho=sum(parts, Fraction(0)))
     return Loss(rho=sum((part**2 / 2 for part in parts), Fraction(0)), epsilon=sum(parts, Fraction(0)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a release may spend, and how its levels share it: one decision, from the surface to the plan.
+
+    The loss is an ``epsilon``; or, with a ``delta``, the largest rho that implies (epsilon, delta)-DP; or a
+    ``rho``, whose epsilon is stated at ``delta``.
+    """
+
+    epsilon: Exact | None = None
+    delta: Exact | None = None
+    rho: Exact | None = None
+    split: Mapping[str, Exact] | None = None
+    """Weights of the levels, by their names; None: they share it evenly."""
+    public_totals: str | None = None
+    """The level down to which the regions' numbers of groups are public, and need no noise."""

@@ -12,14 +12,14 @@ import numpy.typing as npt
 
 from tallytree.arrays import cut_rows, get_rows
 from tallytree.errors import CountsError, HierarchyError, PrivacyError
-from tallytree.hierarchy import Hierarchy
+from tallytree.hierarchy import Hierarchy, find_level
 from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.markup import shorten, tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import (
     EPSILON,
     LARGE_EPSILON,
     RHO,
-    Exact,
+    Budget,
     Loss,
     Unit,
     UnitName,
@@ -80,14 +80,12 @@ class Plan:
     @property
     def loss(self) -> Loss:
         """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
-        return add_losses(self.unit.name, [level.loss for level in self.levels])
+        return _add_up(self.levels, self.delta)
 
     @property
     def epsilon(self) -> Fraction:
         """The privacy loss of the whole plan, for Gaussian noise at ``delta``."""
-        if self.delta is not None:
-            return convert_rho(self.loss.rho, self.delta)
-        return sum((level.epsilon for level in self.levels), Fraction(0))
+        return _find_epsilon(self.levels, self.delta)
 
     @property
     def scales(self) -> list[Fraction]:
@@ -153,68 +151,91 @@ class Plan:
             raise CountsError("The counts were made under other bounds on a person than the plan's.")
 
 
-def make_plan(
-    query: Query,
-    hierarchy: Hierarchy,
-    *,
-    sizes: Sizes,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    delta: Exact | None = None,
-    budget: Mapping[str, Exact] | None = None,
-    bounds: Bounds | None = None,
-    public_totals: str | None = None,
-) -> Plan:
-    """Ask one query at every level, the loss split over the levels by ``budget`` (evenly, if None).
+@dataclass(frozen=True)
+class Draft:
+    """A plan before its regions are known: what it will cost, from the names of the levels alone."""
 
-    The loss is an ``epsilon``; or, with a ``delta``, the largest rho that implies (epsilon, delta)-DP; or a
-    ``rho``. The regions' numbers of groups are public down to the level ``public_totals``: then the last
-    entry of each region's answers needs no noise, if the query ends with them.
+    levels: tuple[LevelPlan, ...]
+    public_totals: str | None
+    delta: Fraction | None
+
+    @property
+    def loss(self) -> Loss:
+        """The privacy loss, as :attr:`Plan.loss`."""
+        return _add_up(self.levels, self.delta)
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The privacy loss as an epsilon, as :attr:`Plan.epsilon`."""
+        return _find_epsilon(self.levels, self.delta)
+
+
+def make_plan(
+    query: Query, hierarchy: Hierarchy, budget: Budget, *, sizes: Sizes, bounds: Bounds | None = None
+) -> Plan:
+    """Ask one query at every level, the loss split over the levels as ``budget`` says.
+
+    Where the regions' numbers of groups are public, the last entry of each region's answers needs no noise,
+    if the query ends with them.
     """
     if not isinstance(hierarchy, Hierarchy):
         raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
-    bounds = check_bounds(bounds)
-    sizes = check_sizes(sizes)
-    parts, settled = split_loss(hierarchy.levels, epsilon=epsilon, rho=rho, delta=delta, budget=budget)
-    unit = EPSILON if settled is None else RHO
+    bounds, sizes = check_bounds(bounds), check_sizes(sizes)
+    regions = dict(zip(hierarchy.levels, hierarchy.region_counts, strict=True))
+    draft = draft_plan(query, regions, budget, sizes=sizes, bounds=bounds)
+    for name, count in regions.items():
+        if count * count_sizes(sizes) > MAX_CELLS:
+            raise PrivacyError(f"Level {name!r} has more than {MAX_CELLS} regions x sizes.")
+    return Plan(hierarchy, sizes, bounds, draft.levels, draft.public_totals, draft.delta)
+
+
+def draft_plan(
+    query: Query, regions: Mapping[str, int], budget: Budget, *, sizes: Sizes, bounds: Bounds
+) -> Draft:
+    """Split the loss over the levels: ``regions`` has their names and how many regions each has, or 1."""
+    parts, delta = split_loss(list(regions), budget)
+    unit = EPSILON if delta is None else RHO
     levels = tuple(
-        _plan_level(query, name, part, unit, unit.find_sensitivity(query, bounds, sizes, regions))
-        for name, part, regions in zip(hierarchy.levels, parts, hierarchy.region_counts, strict=True)
+        _plan_level(query, name, part, unit, unit.find_sensitivity(query, bounds, sizes, count))
+        for (name, count), part in zip(regions.items(), parts, strict=True)
     )
-    for index, level in enumerate(levels):
+    for level in levels:
         if level.scale > MAX_SCALE:
             raise PrivacyError(
                 f"{unit.name} is too small at level {level.name!r}: its noise would have the scale "
                 f"{float(level.scale):.3g}, above {MAX_SCALE}."
             )
-        if hierarchy.region_counts[index] * count_sizes(sizes) > MAX_CELLS:
-            raise PrivacyError(f"Level {level.name!r} has more than {MAX_CELLS} regions x sizes.")
+    public_totals = budget.public_totals
     if public_totals is not None:
         if not query.ends_with_total:
             raise PrivacyError(f"The {query.name!r} query does not ask for the regions' numbers of groups.")
-        public_totals = hierarchy.levels[hierarchy.index(public_totals)]
-    if settled is not None:
-        convert_rho(sum(parts, Fraction(0)), settled)  # now, before anything is charged: it has its limits
-    return Plan(hierarchy, sizes, bounds, levels, public_totals, settled)
+        public_totals = levels[find_level(list(regions), public_totals)].name
+    if delta is not None:
+        convert_rho(sum(parts, Fraction(0)), delta)  # now, before anything is charged: it has its limits
+    return Draft(levels, public_totals, delta)
 
 
-def split_loss(
-    levels: Sequence[str],
-    *,
-    epsilon: Exact | None = None,
-    rho: Exact | None = None,
-    delta: Exact | None = None,
-    budget: Mapping[str, Exact] | None = None,
-) -> tuple[tuple[Fraction, ...], Fraction | None]:
+def split_loss(levels: Sequence[str], budget: Budget) -> tuple[tuple[Fraction, ...], Fraction | None]:
     """The levels' parts of the loss that was asked for, and delta: they are rhos if there is one."""
-    if epsilon is not None and rho is not None:
+    if budget.epsilon is not None and budget.rho is not None:
         raise PrivacyError("Give the budget as epsilon or as rho, not as both.")
-    if delta is None:
-        if rho is not None:
+    if budget.delta is None:
+        if budget.rho is not None:
             raise PrivacyError("With rho, give the delta at which its epsilon is to be stated as well.")
-        return split_budget(parse_exact(epsilon, "epsilon"), levels, budget), None
-    settled = parse_delta(delta)
-    return split_budget(settle_rho(epsilon, rho, settled), levels, budget), settled
+        return split_budget(parse_exact(budget.epsilon, "epsilon"), levels, budget.split), None
+    delta = parse_delta(budget.delta)
+    return split_budget(settle_rho(budget.epsilon, budget.rho, delta), levels, budget.split), delta
+
+
+def _add_up(levels: Sequence[LevelPlan], delta: Fraction | None) -> Loss:
+    """The levels' parts added up (sequential composition)."""
+    return add_losses("epsilon" if delta is None else "rho", [level.loss for level in levels])
+
+
+def _find_epsilon(levels: Sequence[LevelPlan], delta: Fraction | None) -> Fraction:
+    if delta is not None:
+        return convert_rho(_add_up(levels, delta).rho, delta)
+    return sum((level.epsilon for level in levels), Fraction(0))
 
 
 def _plan_level(query: Query, name: str, loss: Fraction, unit: Unit, sensitivity: Fraction) -> LevelPlan:

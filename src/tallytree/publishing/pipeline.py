@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from tallytree.counts.group_counts import GroupCounts
@@ -15,16 +16,16 @@ from tallytree.errors import (
     name_choices,
     show,
 )
-from tallytree.hierarchy import Hierarchy
+from tallytree.hierarchy import check_levels
 from tallytree.ledger.ledger import Ledger, Place, open_ledger
 from tallytree.ledger.receipts import Receipt
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism, list_mechanisms
-from tallytree.privacy.budget import Exact, check_epsilon
+from tallytree.privacy.budget import Budget, Exact, check_epsilon
 from tallytree.privacy.door import find_noise, measure
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import ExactNoise
-from tallytree.privacy.plan import Plan
+from tallytree.privacy.plan import Draft, Plan
 from tallytree.privacy.zcdp import check_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.manifest import write_manifest
@@ -71,78 +72,92 @@ def release(
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")
+    _check_dataset(ledger, dataset)
+    book = None if ledger is None else open_ledger(ledger)
+    asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
+    order = Order.of(asked, mechanism=mechanism, noise=noise)
+    return release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
+
+
+@dataclass(frozen=True)
+class Order:
+    """How a release is to be made: within which budget, by which mechanism, with which noise."""
+
+    budget: Budget
+    mechanism: Mechanism
+    sampler: ExactNoise
+
+    @classmethod
+    def of(cls, budget: Budget, *, mechanism: str | Mechanism, noise: str | None) -> Order:
+        """Find the mechanism and the noise by their names, and refuse those that make no release."""
+        method = find_mechanism(mechanism)
+        if type(method) not in MECHANISMS:  # its post-processing could return anything
+            raise MechanismError(
+                f"A release is made by a registered mechanism: {name_choices('', list_mechanisms())}"
+            )
+        if method.obstacle:
+            raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
+        return cls(budget, method, find_noise(noise, budget.delta))
+
+    def draft(self, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
+        """What the release will cost, before anything is counted; what is wrong with it is found out here."""
+        check_level_names(check_levels(levels))
+        draft = self.mechanism.draft(self.budget, levels, sizes=sizes, bounds=bounds)
+        self._check(draft)
+        return draft
+
+    def plan(self, counts: GroupCounts) -> Plan:
+        """The plan of the release."""
+        check_level_names(counts.hierarchy.levels)
+        plan = self.mechanism.plan_within(
+            self.budget, counts.hierarchy, sizes=counts.sizes, bounds=counts.bounds
+        )
+        self._check(plan)
+        if plan.delta is not None:
+            check_delta(plan.delta, counts.total)
+        return plan
+
+    def _check(self, cost: Draft | Plan) -> None:
+        implied = self.budget.rho is not None
+        check_epsilon(cost.epsilon, "The epsilon that rho implies at delta" if implied else "epsilon")
+        if cost.delta is not None:
+            check_delta(cost.delta)
+        self.mechanism.require()
+
+
+def release_within(
+    order: Order,
+    counts: GroupCounts,
+    *,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
+    progress: Progress = no_progress,
+) -> Release:
+    """The same with all that was decided beforehand as one value."""
+    _check_dataset(ledger, dataset)
+    plan = order.plan(counts)
+    if ledger is None:
+        return _carry_out(order, plan, counts, progress, None)
+    with ledger.tell_what_was_spent():
+        receipt = ledger.charge(plan.loss, what=_describe_purpose(order.mechanism, plan), dataset=dataset)
+        return _carry_out(order, plan, counts, progress, receipt)
+
+
+def _check_dataset(ledger: object, dataset: str | None) -> None:
     if ledger is None and dataset is not None:
         raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
-    book = None if ledger is None else open_ledger(ledger)
-    method, plan, sampler = prepare(
-        counts.hierarchy,
-        sizes=counts.sizes,
-        bounds=counts.bounds,
-        epsilon=epsilon,
-        mechanism=mechanism,
-        budget=budget,
-        public_totals=public_totals,
-        delta=delta,
-        rho=rho,
-        noise=noise,
-    )
-    if plan.delta is not None:
-        check_delta(plan.delta, counts.total)
-    if book is None:
-        return _carry_out(method, plan, counts, sampler, progress, None)
-    with book.tell_what_was_spent():
-        receipt = book.charge(plan.loss, what=_describe_purpose(method, plan), dataset=dataset)
-        return _carry_out(method, plan, counts, sampler, progress, receipt)
-
-
-def prepare(
-    hierarchy: Hierarchy,
-    *,
-    sizes: Sizes,
-    bounds: Bounds | None,
-    epsilon: Exact | None,
-    mechanism: str | Mechanism,
-    budget: Mapping[str, Exact] | None,
-    public_totals: str | None,
-    delta: Exact | None,
-    rho: Exact | None,
-    noise: str | None,
-) -> tuple[Mechanism, Plan, ExactNoise]:
-    """All that a release takes besides the counts; what is wrong with it is found out here."""
-    method, sampler = _find_release_mechanism(mechanism), find_noise(noise, delta)
-    check_level_names(hierarchy)
-    plan = method.plan(
-        hierarchy,
-        sizes=sizes,
-        epsilon=epsilon,
-        budget=budget,
-        bounds=bounds,
-        public_totals=public_totals,
-        delta=delta,
-        rho=rho,
-    )
-    check_epsilon(plan.epsilon, "epsilon" if rho is None else "The epsilon that rho implies at delta")
-    if plan.delta is not None:
-        check_delta(plan.delta)
-    method.require()
-    return method, plan, sampler
 
 
 def _carry_out(
-    method: Mechanism,
-    plan: Plan,
-    counts: GroupCounts,
-    sampler: ExactNoise,
-    progress: Progress,
-    receipt: Receipt | None,
+    order: Order, plan: Plan, counts: GroupCounts, progress: Progress, receipt: Receipt | None
 ) -> Release:
     """Draw the noise, make the counts add up, and check them."""
-    measurements = measure(plan, counts, noise=sampler, progress=progress)
+    measurements = measure(plan, counts, noise=order.sampler, progress=progress)
     finish = progress("Making the counts add up", 1)
-    solution = method.postprocess(measurements, total=counts.total)
+    solution = order.mechanism.postprocess(measurements, total=counts.total)
     finish(1)
     manifest = write_manifest(
-        mechanism=method,
+        mechanism=order.mechanism,
         plan=plan,
         total=counts.total,
         noise=measurements.noise,
@@ -166,15 +181,3 @@ def _describe_purpose(method: Mechanism, plan: Plan) -> str:
     more = f" and {len(plan.levels) - 8} more" if len(plan.levels) > 8 else ""
     low, high = plan.sizes
     return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {low} to {high}"
-
-
-def _find_release_mechanism(mechanism: str | Mechanism) -> Mechanism:
-    """A mechanism, refused if what it makes may not be released."""
-    method = find_mechanism(mechanism)
-    if type(method) not in MECHANISMS:  # its post-processing could return anything
-        raise MechanismError(
-            f"A release is made by a registered mechanism: {name_choices('', list_mechanisms())}"
-        )
-    if method.obstacle:
-        raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
-    return method

@@ -55,9 +55,9 @@ NAME = pa.dictionary(pa.int32(), pa.string())
 """How names are held: a file of ours has them as text, each once for every few regions."""
 
 
-def check_level_names(hierarchy: Hierarchy) -> None:
+def check_level_names(levels: Sequence[str]) -> None:
     """Levels become columns, so they may not be called like the other columns."""
-    for name in hierarchy.levels:
+    for name in levels:
         if name in FIXED:
             raise HierarchyError(
                 f"A level may not be called {show(name)}: release files have a column of that name."
