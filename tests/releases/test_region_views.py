@@ -27,9 +27,9 @@ from tallytree import arrays
 from tallytree.drawing import pictures
 from tallytree.drawing.pictures import Picture
 from tallytree.errors import FolderError, HierarchyError, ViewError
+from tallytree.releases import released
 from tallytree.releases.region_views import RegionView
 from tallytree.releases.statistics import QUANTILES, summarize
-from tallytree.report import notebook
 from tallytree.research.reproduction.document import Figure
 from tallytree.research.reproduction.rendering import save_figures
 from tests.instances import random_hierarchy
@@ -355,7 +355,7 @@ def test_a_release_that_does_not_hold_says_so_in_a_notebook(release: tt.Release)
 def test_a_large_release_is_not_verified_just_to_be_shown(
     release: tt.Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notebook, "MOST_CELLS", 10)
+    monkeypatch.setattr(released, "MOST_SHOWN_CELLS", 10)
     text = read(release).text
     assert "checks passed" not in text
     assert "release.verify()" in text

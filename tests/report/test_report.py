@@ -442,7 +442,7 @@ def test_a_shape_too_small_to_see_is_a_dot(squares: Path) -> None:
 )
 def test_bad_shapes_get_one_clear_message(content: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "bad.geojson"
-    file.write_text(report_content)
+    file.write_text(content)
     with pytest.raises(ReportError, match=words):
         read_shapes(file, "NAME", RELEASE.hierarchy)
 

@@ -10,7 +10,7 @@ import numpy as np
 from tallytree.ledger.receipts import read_receipt
 from tallytree.markup import Html, join, name, tag
 from tallytree.privacy.accuracy import LevelAccuracy, find_accuracy
-from tallytree.privacy.budget import show_exact
+from tallytree.privacy.budget import show_exact, show_short
 from tallytree.privacy.plan import Plan
 from tallytree.releases.released import Release
 from tallytree.releases.statement import (
@@ -27,7 +27,6 @@ from tallytree.report.report_words import (
     describe_epsilon,
     describe_release,
     describe_safety,
-    show_short,
 )
 from tallytree.solvers.checks import Check, Verification
 

@@ -125,7 +125,7 @@ class Dataset:
     counts: GroupCounts
     small: int
     """The largest of the sizes that count as small."""
-    paper_figures: Published
+    published: Published
     """What the paper measured on what it describes like these."""
     invented: bool
     description: str
