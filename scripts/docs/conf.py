@@ -13,7 +13,7 @@ project = "Tallytree"
 version = release = tallytree.__version__
 project_copyright = ""
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_parser"]
 root_doc = "docs/index"
 source_suffix = {".md": "markdown"}
 include_patterns = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/*.md", "docs/**"]
@@ -35,16 +35,6 @@ myst_enable_extensions = ["dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 4
 
-nitpicky = True
-nitpick_ignore_regex = sources.FOREIGN_NAMES
-autodoc_member_order = "bysource"
-autodoc_typehints_format = "short"
-autodoc_use_legacy_class_based = False
-python_use_unqualified_type_names = True
-python_maximum_signature_line_length = 88
-autodoc_preserve_defaults = True
-add_module_names = False
-
 html_theme = "furo"
 html_title = "Tallytree"
 html_show_copyright = False
@@ -60,7 +50,7 @@ pygments_dark_style = "monokai"
 
 
 def setup(app: Sphinx) -> None:
-    """Formulas as MathML, and the parts of pages that are made when the site is built."""
+    """Formulas as MathML, and the navigation."""
     mathml.register(app)
     source_pages.register(app)
     app.connect("source-read", sources.complete)

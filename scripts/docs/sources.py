@@ -1,15 +1,13 @@
-"""What is added to pages when the site is built: the navigation, and the references made from the code."""
+"""What is added to pages when the site is built: the navigation."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from scripts.docs.api_reference import write_api_reference
-from scripts.docs.command_reference import write_command_reference
 from tallytree import list_mechanisms
 
 if TYPE_CHECKING:
@@ -19,20 +17,9 @@ ROOT = Path(__file__).parents[2]
 HOME = "docs/index"
 MORE = "More"
 
-MADE: dict[str, Callable[[], str]] = {
-    "docs/command-line": write_command_reference,
-    "docs/api": write_api_reference,
-}
-MARKER = "*The rest of this page is made from the code, by `make docs`.*"
-
-FOREIGN_NAMES = [("py:.*", r"(?!tallytree\.[A-Za-z_]+$).*")]
-"""Types in signatures that have no page here: those of other libraries, and inner ones."""
-
 
 def complete(app: Sphinx, name: str, text: list[str]) -> None:
     """Sphinx calls this with every page that it reads."""
-    if name in MADE:
-        text[0] = text[0].replace(MARKER, MADE[name]())
     if name == HOME:
         text[0] += write_navigation(text[0])
     elif below := list_pages_below().get(name):

@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
-from scripts.docs.mechanism_facts import SENSITIVITIES, list_pages, renew_facts
+from scripts.docs.__main__ import write_pages
+from scripts.docs.mechanism_facts import SENSITIVITIES, list_pages
 
 import tallytree as tt
 from tallytree.mechanisms import registry
@@ -106,13 +107,21 @@ def test_an_output_that_is_not_so_is_found(tmp_path: Path) -> None:
         run_examples(find_examples(page))
 
 
+def test_pages_that_are_made_from_the_code_are_current() -> None:
+    pages = write_pages()
+    assert {"api.md", "command-line.md", "architecture.svg", "mechanisms/direct-dp.md"} <= pages.keys()
+    for name, text in pages.items():
+        assert (DOCS / name).read_text(encoding="utf-8") == text, f"{name}: python -m scripts.docs"
+    for name in tt.__all__:
+        assert name == "__version__" or f"### `{name}`\n" in pages["api.md"], name
+
+
 def test_every_mechanism_has_a_page_with_the_facts_of_its_class() -> None:
     pages = list_pages()
     assert {page.stem for page, _ in pages} == {*tt.list_mechanisms(), "index"}
     assert {page for page, _ in pages} == set((DOCS / "mechanisms").glob("*.md"))
     for page, kinds in pages:
         text = page.read_text(encoding="utf-8")
-        assert renew_facts(text, kinds) == text, f"{page} is not current: python -m scripts.docs"
         if len(kinds) == 1:
             sections = re.findall(r"^## (.*)$", text, re.MULTILINE)
             assert sections == [
