@@ -3,7 +3,7 @@
 from benchmarks.goals import judge_growth, judge_memory, judge_piqp
 from benchmarks.report import DirectReport
 from benchmarks.scaling import spread_by_sizes
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 PIQP_RATIO = 100.0
 TABLES_RATIO = 1000.0

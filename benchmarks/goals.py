@@ -7,7 +7,7 @@ from benchmarks.markdown import write_table
 from benchmarks.piqp_peer import PiqpRun, find_largest
 from benchmarks.report import Growth
 from benchmarks.scaling import growth_by_epsilon
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 GROWTH = 1.1
 """Linear, with room for caches that no longer hold the data."""

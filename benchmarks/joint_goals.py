@@ -3,7 +3,7 @@
 from benchmarks.goals import judge_growth, judge_memory, judge_piqp
 from benchmarks.report import JointReport
 from benchmarks.variants import JOINT, PLAIN_JOINT
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 PIQP_RATIO = 30.0
 AGREEMENT = 1e-6

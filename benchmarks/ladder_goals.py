@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from benchmarks.ladders import Ladder
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 AGREEMENT = 1e-6
 

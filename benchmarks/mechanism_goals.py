@@ -2,7 +2,7 @@
 
 from benchmarks.goals import judge_fits
 from benchmarks.report import Report
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 ROWS_RATIO = 5.0
 CHAIN_RATIO = 2.0

@@ -2,7 +2,7 @@
 
 from benchmarks.markdown import write_seconds
 from benchmarks.noise_measuring import CENSUS_SIZES, NoiseReport
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 LEAST_RATIO = 40
 MOST_SECONDS = 1.0

@@ -20,7 +20,7 @@ from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError
 from tallytree.planning.advice import Advice, advise
 from tallytree.planning.forecasts import Forecast, LevelError, forecast, parse_goal
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.measuring import describe_machine
 from tallytree.research.reproduction.study_data import COUNTY_FILE
 

@@ -16,7 +16,7 @@ from benchmarks.people.goals import judge_people
 from benchmarks.people.section import write_people_section
 from benchmarks.reconciliation_results import write_reconciliation
 from benchmarks.report import Report
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 DIRECT_PLOT, JOINT_PLOT = "scaling.svg", "joint.svg"
 LADDER_PLOTS = ("solvers-direct.svg", "solvers-joint.svg")

@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.goals import write_goals
 from benchmarks.markdown import write_ratio, write_seconds, write_table
 from benchmarks.timing import Timing, best, time_call
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.measuring import describe_machine
 
 PAGE = Path(__file__).parent / "STARTUP.md"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.goals import GROWTH
 from benchmarks.people.measuring import Measured
 from benchmarks.timing import find_growth
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 MOST_RATIO, MOST_BYTES = 2.0, 8e9
 RATIO = f"Release from people: at most {MOST_RATIO:.0f} times DuckDB's bare group-by"

@@ -13,7 +13,7 @@ from benchmarks.people.commands import MEMORY, QUERY
 from benchmarks.people.generator import SEED
 from benchmarks.people.goals import judge_largest
 from benchmarks.people.measuring import Measured
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 INTRODUCTION = """\
 A Parquet file with a row for each person of an invented nation (person, household, state, county; 3,143

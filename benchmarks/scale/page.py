@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.goals import write_goals
 from benchmarks.markdown import write_table
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 
 MOST_BYTES = 16e9
 

@@ -21,7 +21,7 @@ import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.cli.manuals import MANUALS
 from tallytree.datasets.invented import generate_nation
-from tallytree.research.reproduction import measuring, reproductions
+from tallytree.research.reproduction import measuring, reproduction_page
 from tests.research.reproduction_support import DIRECT, JOINT, SETTINGS, HereAndNow, make_datasets
 
 Run = Callable[..., tuple[int, str, str]]
@@ -131,8 +131,8 @@ def folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
     monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))
-    monkeypatch.setattr(reproductions, "choose_settings", lambda **_: SETTINGS)
-    monkeypatch.setattr(reproductions, "load_datasets", lambda data: make_datasets())
+    monkeypatch.setattr(reproduction_page, "choose_settings", lambda **_: SETTINGS)
+    monkeypatch.setattr(reproduction_page, "load_datasets", lambda data: make_datasets())
     monkeypatch.setattr(measuring, "list_contenders", lambda: [DIRECT, JOINT])
     monkeypatch.setattr(measuring, "Child", HereAndNow)
     monkeypatch.setattr(typer, "launch", lambda address: 0)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree import arrays
+from tallytree.comparison.comparing import find_cumulants, find_reach, judge
 from tallytree.comparison.differences import Comparison
-from tallytree.comparison.expectation import find_cumulants, find_reach, judge
 from tallytree.counts.count_files import write_counts
 from tallytree.errors import CountsError, FolderError, HierarchyError, InputError, ViewError
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise

@@ -42,7 +42,7 @@ from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_city
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.research.reproduction.runs import run_in_child
 from tallytree.solvers.solution import weigh_levels

@@ -31,7 +31,7 @@ from benchmarks.variants import JOINT, PLAIN_JOINT, list_variants
 import tallytree as tt
 from tallytree.datasets.invented import MOST_PICKUPS, TAXIS, generate_city
 from tallytree.drawing.curves import Curve, draw
-from tallytree.research.reproduction.findings import Goal
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.research.reproduction.runs import Child, Failure, run_in_child
 from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums

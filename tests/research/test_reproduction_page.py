@@ -13,7 +13,7 @@ import pytest
 
 from tallytree.drawing.pictures import draw_png
 from tallytree.errors import CountsError, FolderError, InputError
-from tallytree.research.reproduction import measuring, reproductions, study_data
+from tallytree.research.reproduction import measuring, reproduction_page, study_data
 from tallytree.research.reproduction.document import (
     Block,
     Claim,
@@ -26,8 +26,7 @@ from tallytree.research.reproduction.document import (
 )
 from tallytree.research.reproduction.paper_figures import Variant, list_contenders
 from tallytree.research.reproduction.rendering import write_html, write_markdown
-from tallytree.research.reproduction.reproduction_page import write_page
-from tallytree.research.reproduction.reproductions import choose_settings
+from tallytree.research.reproduction.reproduction_page import choose_settings, write_page
 from tallytree.research.reproduction.runs import FULL, QUICK, Failure, Job, Run, Source, run_jobs
 from tallytree.research.reproduction.study import Study, make_report, measure_study
 from tallytree.research.reproduction.study_data import COUNTY_FILE, KUO_FILE, load_datasets
@@ -340,9 +339,9 @@ def test_settings_are_checked_and_chosen() -> None:
 
 
 def test_all_is_written(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reproductions, "measure_study", lambda *arguments: study)
-    monkeypatch.setattr(reproductions, "load_datasets", lambda data: study.datasets)
-    made = reproductions.reproduce(
+    monkeypatch.setattr(reproduction_page, "measure_study", lambda *arguments: study)
+    monkeypatch.setattr(reproduction_page, "load_datasets", lambda data: study.datasets)
+    made = reproduction_page.reproduce(
         "all", data=None, settings=SETTINGS, quick=True, out=tmp_path / "new" / "place",
         command="tallytree reproduce", tell=lambda text, done, total: None,
     )  # fmt: skip
@@ -356,7 +355,7 @@ def test_all_is_written(study: Study, tmp_path: Path, monkeypatch: pytest.Monkey
     (made.folder / "page.html").unlink()
     (made.folder / "page.html").mkdir()
     with pytest.raises(FolderError, match="cannot be written"):
-        reproductions.reproduce(
+        reproduction_page.reproduce(
             "all", data=None, settings=SETTINGS, quick=True, out=made.folder,
             command="", tell=lambda text, done, total: None,
         )  # fmt: skip

@@ -19,7 +19,7 @@ from tallytree.research.reproduction.details import (
     name_best,
     write_kuo,
 )
-from tallytree.research.reproduction.document import Table
+from tallytree.research.reproduction.document import Finding, Table, find_both
 from tallytree.research.reproduction.duels import (
     compare_leaders,
     compare_leaves,
@@ -31,7 +31,6 @@ from tallytree.research.reproduction.duels import (
     judge_l1,
     write_duels,
 )
-from tallytree.research.reproduction.findings import Finding, find_both
 from tallytree.research.reproduction.paper_figures import (
     CENSUS_TABLE,
     CHAIN,

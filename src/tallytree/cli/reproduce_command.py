@@ -11,7 +11,7 @@ from tallytree.cli.console import Json, print_json, print_table, print_text, sho
 from tallytree.cli.options import parse_seconds, parse_whole
 
 if TYPE_CHECKING:
-    from tallytree.research.reproduction.reproductions import Reproduction
+    from tallytree.research.reproduction.reproduction_page import Reproduction
 
 
 def reproduce(
@@ -67,8 +67,8 @@ def reproduce(
     its own numbers beside ours, and the true epsilon of each mechanism. It compares with the truth, so it
     is for public data only.
     """
-    from tallytree.research.reproduction.reproductions import choose_settings
-    from tallytree.research.reproduction.reproductions import reproduce as run
+    from tallytree.research.reproduction.reproduction_page import choose_settings
+    from tallytree.research.reproduction.reproduction_page import reproduce as run
 
     settings = choose_settings(quick=quick, instances=instances, timeout=timeout)
     with show_jobs(quiet=as_json) as tell:
@@ -102,7 +102,7 @@ def _describe_command(
 
 def _to_dict(made: Reproduction) -> dict[str, object]:
     from tallytree.research.reproduction.document import Claim
-    from tallytree.research.reproduction.reproductions import PAGE
+    from tallytree.research.reproduction.reproduction_page import PAGE
 
     claims = [block for block in made.blocks if isinstance(block, Claim)]
     return {
@@ -122,7 +122,7 @@ def _to_dict(made: Reproduction) -> dict[str, object]:
 
 def _print(made: Reproduction) -> None:
     from tallytree.research.reproduction.document import Claim, Items
-    from tallytree.research.reproduction.reproductions import PAGE
+    from tallytree.research.reproduction.reproduction_page import PAGE
 
     claims = [block for block in made.blocks if isinstance(block, Claim)]
     print_table(

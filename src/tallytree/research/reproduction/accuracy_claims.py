@@ -9,8 +9,17 @@ from tallytree.mechanisms.cumulative_dp import CumulativeDP
 from tallytree.mechanisms.cumulative_qp import CumulativeQP
 from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.mechanisms.direct_qp import DirectQP
-from tallytree.research.reproduction.document import Claim, Verdict, between, number, percent, several
-from tallytree.research.reproduction.findings import Both, divide, find_both
+from tallytree.research.reproduction.document import (
+    Both,
+    Claim,
+    Verdict,
+    between,
+    divide,
+    find_both,
+    number,
+    percent,
+    several,
+)
 from tallytree.research.reproduction.paper_figures import CHAIN, TAXI_TABLE, TAXIS, Published, list_contenders
 from tallytree.research.reproduction.run_results import Result, Summary, is_clear, select
 from tallytree.research.reproduction.study_data import CENSUS, TAXI

@@ -15,13 +15,19 @@ from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.noise import Advance, Ints, SeededNoise
 from tallytree.research.evaluation import Simulation, evaluate
 from tallytree.research.reproduction.document import (
+    NEAR,
     Block,
+    Finding,
+    Goal,
     Heading,
     Items,
     Paragraph,
     Table,
     at_epsilons,
     between,
+    divide,
+    find_both,
+    is_near,
     number,
     ratio,
     several,
@@ -41,7 +47,6 @@ from tallytree.research.reproduction.duels import (
     write_duels,
 )
 from tallytree.research.reproduction.figures import draw_levels, write_distances, write_ranking
-from tallytree.research.reproduction.findings import NEAR, Finding, Goal, divide, find_both, is_near
 from tallytree.research.reproduction.paper_figures import CHAIN, KUO_EMD, KUO_EPSILON
 from tallytree.research.reproduction.run_results import Result, Spread, Summary, select, spread
 from tallytree.research.reproduction.study import Report

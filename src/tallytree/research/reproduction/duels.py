@@ -10,17 +10,22 @@ from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.mechanisms.direct_qp import DirectQP
 from tallytree.research.reproduction.document import (
     Block,
+    Both,
+    Finding,
+    Goal,
     Heading,
     Paragraph,
     Table,
     at_epsilons,
     between,
+    divide,
+    find_both,
+    is_near,
     number,
     ratio,
     several,
     with_deviation,
 )
-from tallytree.research.reproduction.findings import Both, Finding, Goal, divide, find_both, is_near
 from tallytree.research.reproduction.run_results import Result, is_clear
 
 # Findings about figures that both tables have: they agree or they do not.
