@@ -171,7 +171,7 @@ def make_release(folder: Path) -> Path:
     """A small, intact release in a new folder."""
     hierarchy = tt.Hierarchy.from_paths(["root", "state"], ROOT_PATHS)
     counts = tt.GroupCounts(hierarchy, (1, 3), [[5, 50, 500], [40, 400, COUNT]])
-    tt.release(counts, epsilon="1").save(folder)
+    tt.release(counts, epsilon="1").save(folder, replicates=0)
     return folder
 
 

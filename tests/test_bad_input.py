@@ -396,17 +396,27 @@ RELEASES: list[Case] = [
         "other regions or sizes",
     ),
     ("evaluate-none", lambda b: tt.evaluate(None, COUNTS), InputError, "."),
-    ("save-folder", lambda b: release().save(b.folder), FolderError, "exists already"),
-    ("save-file", lambda b: release().save(b.file("x", "")), FolderError, "exists already"),
+    ("save-folder", lambda b: release().save(b.folder, replicates=0), FolderError, "exists already"),
+    ("save-file", lambda b: release().save(b.file("x", ""), replicates=0), FolderError, "exists already"),
     (
         "save-below-file",
-        lambda b: release().save(b.file("x", "") / "y"),
+        lambda b: release().save(b.file("x", "") / "y", replicates=0),
         FolderError,
         "cannot be written: Not a directory",
     ),
-    ("save-long-name", lambda b: release().save(b.folder / ("x" * 300)), FolderError, "name too long"),
-    ("save-null-name", lambda b: release().save(b.folder / "x\0y"), FolderError, "cannot be written"),
-    ("save-none", lambda b: release().save(None), FolderError, "folder|path"),
+    (
+        "save-long-name",
+        lambda b: release().save(b.folder / ("x" * 300), replicates=0),
+        FolderError,
+        "name too long",
+    ),
+    (
+        "save-null-name",
+        lambda b: release().save(b.folder / "x\0y", replicates=0),
+        FolderError,
+        "cannot be written",
+    ),
+    ("save-none", lambda b: release().save(None, replicates=0), FolderError, "folder|path"),
 ]
 
 
@@ -595,7 +605,7 @@ NOBODY = 65534
         ),
         pytest.param(
             0o500,
-            lambda b: release().save(b.folder / "in" / "x"),
+            lambda b: release().save(b.folder / "in" / "x", replicates=0),
             FolderError,
             "Permission denied",
             id="save",

@@ -100,7 +100,9 @@ def _write_signature(function: Callable[..., Any], name: str, *, bound: bool) ->
         if parameter.kind is parameter.KEYWORD_ONLY and not starred:
             parts.append("*")
             starred = True
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        stars = "*" * (
+            (parameter.kind is parameter.VAR_POSITIONAL) + 2 * (parameter.kind is parameter.VAR_KEYWORD)
+        )
         starred |= stars == "*"
         parts.append(stars + _write_parameter(parameter))
     result = signature.return_annotation

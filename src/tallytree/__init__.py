@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tallytree.privacy.neighbours import Bounds as Bounds
     from tallytree.privacy.plan import Plan as Plan
     from tallytree.publishing.pipeline import release as release
-    from tallytree.releases.released import Release as Release
-    from tallytree.releases.released import load as load
+    from tallytree.publishing.publisher import Release as Release
+    from tallytree.publishing.publisher import load as load
     from tallytree.research.evaluation import Simulation as Simulation
     from tallytree.research.evaluation import evaluate as evaluate
     from tallytree.research.evaluation import simulate as simulate
@@ -40,7 +40,7 @@ _HOMES = {
     "Measurements": "privacy.measurements",
     "Mechanism": "mechanisms.base",
     "Plan": "privacy.plan",
-    "Release": "releases.released",
+    "Release": "publishing.publisher",
     "Simulation": "research.evaluation",
     "Solution": "solvers.solution",
     "add_intervals": "intervals.replicates",
@@ -48,7 +48,7 @@ _HOMES = {
     "count_groups": "counts.people",
     "evaluate": "research.evaluation",
     "list_mechanisms": "mechanisms.registry",
-    "load": "releases.released",
+    "load": "publishing.publisher",
     "mechanism": "mechanisms.registry",
     "read_hierarchy": "counts.region_tables",
     "release": "publishing.pipeline",

@@ -211,16 +211,16 @@ def test_a_terminated_release_leaves_nothing_behind(tmp_path: Path) -> None:
 
 IGNORING = """
 import signal, sys
-from tallytree.cli import release
+from tallytree.cli import release_command
 from tallytree.cli.main import main
 
-make = release._make
+publish = release_command._publish
 
-def make_late(*words, **options):
+def publish_late(*words, **options):
     signal.raise_signal(signal.SIGINT)
-    return make(*words, **options)
+    return publish(*words, **options)
 
-release._make = make_late
+release_command._publish = publish_late
 main()
 """
 

@@ -125,9 +125,9 @@ def folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("public-tables").mkdir()
     ledger = tt.Ledger.create("ledger.db", dataset="census", epsilon="3")
     counts = tt.GroupCounts.from_table("counts.csv", regions=["state", "county"], sizes=(1, 20))
-    tt.release(counts, epsilon="1", ledger=ledger).save("release")
+    tt.release(counts, epsilon="1", ledger=ledger).save("release", replicates=0)
     for year in (2020, 2021):
-        tt.release(counts, epsilon="1").save(f"release-{year}")
+        tt.release(counts, epsilon="1").save(f"release-{year}", replicates=0)
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
     monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))

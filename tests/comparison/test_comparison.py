@@ -125,7 +125,7 @@ def test_large_levels_are_compared_in_parts(monkeypatch: pytest.MonkeyPatch, tmp
     a, b = release_of(PATHS, (1, 4), 1), release_of(PATHS[::-1][:7], (1, 4), 2)
     whole, turned = tt.compare(a, b, top=3), tt.compare(b, a, top=3)
     for name, each in (("a", a), ("b", b)):
-        each.save(tmp_path / name)
+        each.save(tmp_path / name, replicates=0)
     monkeypatch.setattr(arrays, "CHUNK_CELLS", 4)
     assert tt.compare(a, b, top=3) == whole
     monkeypatch.setattr(arrays, "LARGE", 4)  # then only what is not zero is kept
@@ -375,7 +375,7 @@ def test_why_noise_is_not_told_apart_is_said() -> None:
 @pytest.fixture
 def folders(run: Run, pair: tuple[tt.Release, tt.Release], tmp_path: Path) -> None:
     for name, each in zip("ab", pair, strict=True):
-        each.save(tmp_path / name)
+        each.save(tmp_path / name, replicates=0)
 
 
 @pytest.mark.usefixtures("folders")
@@ -433,7 +433,7 @@ def test_hostile_names_are_only_text(name: str, run: Run, tmp_path: Path) -> Non
     hierarchy = tt.Hierarchy.from_paths(["land", name], [("L", name), ("L", "x")])
     for place, groups in (("a", 50), ("b", 5000)):
         counts = tt.GroupCounts(hierarchy, (1, 2), [[groups, 3], [4, 5]])
-        tt.release(counts, epsilon="1").save(tmp_path / place)
+        tt.release(counts, epsilon="1").save(tmp_path / place, replicates=0)
     code, out, err = run("compare", "a", "b")
     assert (code, err) == (0, "")
     assert "\x1b" not in out

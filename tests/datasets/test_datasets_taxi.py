@@ -21,7 +21,8 @@ import pytest
 
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.datasets import count_taxis, count_trips
-from tallytree.datasets.zones import read_zone_map, read_zones
+from tallytree.datasets.zone_map import read_zone_map
+from tallytree.datasets.zones import read_zones
 from tallytree.errors import CountsError
 
 # The zones
@@ -561,7 +562,7 @@ def test_progress_is_told(zone_map: Path, lookup: Path, tmp_path: Path) -> None:
 def test_shapes_need_a_package_that_is_named(
     zone_map: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("tallytree.datasets.zones", "tallytree.datasets.taxi"):
+    for module in ("tallytree.datasets.zone_map",):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "shapely", None)
     with pytest.raises(CountsError, match=r"pip install 'tallytree\[geo\]'"):

@@ -18,7 +18,8 @@ import tallytree as tt
 from tallytree.cli.specs import ReleaseSpec, read_spec
 from tallytree.counts.count_files import write_counts
 from tallytree.datasets import read_county_table, read_household_sizes
-from tallytree.datasets.zones import read_zone_map, read_zones
+from tallytree.datasets.zone_map import read_zone_map
+from tallytree.datasets.zones import read_zones
 from tallytree.errors import InputError
 from tallytree.releases.manifest import parse_manifest
 from tallytree.report.map_shapes import read_shapes

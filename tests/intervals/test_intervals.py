@@ -450,7 +450,7 @@ def test_public_totals_are_known_exactly(counts: tt.GroupCounts) -> None:
 
 
 def test_intervals_survive_being_written_and_read(release: tt.Release, tmp_path: Path) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     again = tt.load(tmp_path / "r")
     assert again.verify().passed
     assert again.intervals and release.intervals
@@ -468,7 +468,7 @@ def test_intervals_survive_being_written_and_read(release: tt.Release, tmp_path:
 
 def test_intervals_can_be_added_to_a_folder(counts: tt.GroupCounts, tmp_path: Path) -> None:
     made = tt.release(counts, epsilon="1", mechanism="direct-dp")
-    made.save(tmp_path / "r")
+    made.save(tmp_path / "r", replicates=0)
     before = (tmp_path / "r" / "release.parquet").read_bytes()
     tt.add_intervals(made, replicates=10).write_intervals(tmp_path / "r")
     assert tt.load(tmp_path / "r").verify().passed
@@ -485,7 +485,7 @@ def test_intervals_are_on_the_disk_before_a_manifest_names_them(
     release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else, when the power fails, files may be missing that it names, and nobody can read the release."""
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     named, flushed, sync, replace = list[set[str]](), set[str](), os.fsync, Path.replace
 
     def note_flush(handle: int) -> None:
@@ -512,7 +512,7 @@ def test_making_intervals_anew_can_be_stopped_anywhere(
     release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     """What is left is a release without intervals, or with the old ones: never one that fails its checks."""
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     again = tt.add_intervals(release, replicates=10, seed=1)
     replace = Path.replace
 
@@ -534,7 +534,7 @@ def test_making_intervals_anew_can_be_stopped_anywhere(
 
 @pytest.mark.parametrize("name", [INTERVALS, SUMMARIES])
 def test_changed_intervals_are_found(release: tt.Release, tmp_path: Path, name: str) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     table = pa_parquet.read_table(tmp_path / "r" / name)
     changed = table.set_column(
         table.num_columns - 1, table.column_names[-1], pa.chunked_array([np.zeros(table.num_rows)])
@@ -547,7 +547,7 @@ def test_changed_intervals_are_found(release: tt.Release, tmp_path: Path, name: 
 @pytest.mark.parametrize("name", [INTERVALS, SUMMARIES])
 @pytest.mark.parametrize("damage", ["gone", "empty", "column", "rows", "regions"])
 def test_damaged_intervals_are_refused(release: tt.Release, tmp_path: Path, name: str, damage: str) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     path = tmp_path / "r" / name
     table = pa_parquet.read_table(path)
     if damage == "gone":
@@ -566,7 +566,7 @@ def test_damaged_intervals_are_refused(release: tt.Release, tmp_path: Path, name
 
 
 def test_ends_that_are_out_of_reach_are_refused(release: tt.Release, tmp_path: Path) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     path = tmp_path / "r" / INTERVALS
     table = pa_parquet.read_table(path)
     for end in BOUNDS[:2]:
@@ -590,7 +590,7 @@ def test_ends_that_are_out_of_reach_are_refused(release: tt.Release, tmp_path: P
 def test_a_manifest_that_misstates_intervals_is_refused(
     release: tt.Release, tmp_path: Path, stated: dict[str, object]
 ) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     path = tmp_path / "r" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["intervals"] = stated
@@ -620,7 +620,7 @@ def test_wrong_settings_are_refused(release: tt.Release, settings: dict[str, obj
 
 def test_only_releases_have_intervals(counts: tt.GroupCounts) -> None:
     with pytest.raises(IntervalsError, match="Release"):
-        tt.add_intervals(counts)  # type: ignore[arg-type]
+        tt.add_intervals(counts)  # type: ignore[type-var]
 
 
 # The command line.
@@ -630,7 +630,7 @@ def test_the_command_adds_intervals_and_says_how_wide(
     run: Run, counts: tt.GroupCounts, tmp_path: Path
 ) -> None:
     folder = tmp_path / "r"
-    tt.release(counts, epsilon="1", mechanism="direct-dp").save(folder)
+    tt.release(counts, epsilon="1", mechanism="direct-dp").save(folder, replicates=0)
     code, out, err = run("intervals", str(folder), "--replicates", "10")
     assert (code, err) == (0, "")
     assert "90 % intervals" in out
@@ -642,7 +642,7 @@ def test_the_command_adds_intervals_and_says_how_wide(
 
 
 def test_the_command_refuses_what_is_damaged(run: Run, release: tt.Release, tmp_path: Path) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     table = pa_parquet.read_table(tmp_path / "r" / "release.parquet")
     pa_parquet.write_table(table.slice(1), tmp_path / "r" / "release.parquet")
     code, _, err = run("intervals", str(tmp_path / "r"))
@@ -651,7 +651,7 @@ def test_the_command_refuses_what_is_damaged(run: Run, release: tt.Release, tmp_
 
 
 def test_the_command_writes_unbiased_estimates(run: Run, release: tt.Release, tmp_path: Path) -> None:
-    release.save(tmp_path / "r")
+    release.save(tmp_path / "r", replicates=0)
     for name in ("u.parquet", "u.csv"):
         code, out, err = run("unbiased", str(tmp_path / "r"), "--out", str(tmp_path / name))
         assert (code, err) == (0, "")

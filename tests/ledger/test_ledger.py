@@ -333,7 +333,7 @@ def test_charges_survive_every_disk_cache(file: Path) -> None:
 def test_a_release_carries_the_receipt_of_its_charge(file: Path, tmp_path: Path) -> None:
     make_ledger(file, "2")
     made = release(file, "1/3", mechanism="direct-dp")
-    made.save(tmp_path / "out")
+    made.save(tmp_path / "out", replicates=0)
     entry = read_rows(file)[-1]
     assert made.manifest["privacy"]["ledger"] == {
         "dataset": "census",
@@ -357,7 +357,7 @@ def test_what_was_paid_for_can_be_read_again_whatever_its_digits(file: Path, tmp
     ledger = make_ledger(file)
     weights = {"root": "0.12345678901234567890123456789", "state": "0.98765432109876543210987654321"}
     made = release(ledger, "0.1234567890123456789012345678901234567", budget=weights)
-    made.save(tmp_path / "out")
+    made.save(tmp_path / "out", replicates=0)
     again = tt.load(tmp_path / "out")
     assert again.measurements.plan == made.measurements.plan
     assert ledger.verify([again]).passed
@@ -450,7 +450,7 @@ DAMAGE: list[Any] = [
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_receipt_is_one_clear_error(damage: dict[str, Any], file: Path, tmp_path: Path) -> None:
     make_ledger(file)
-    release(file).save(tmp_path / "out")
+    release(file).save(tmp_path / "out", replicates=0)
     path = tmp_path / "out" / "manifest.json"
     manifest = json.loads(path.read_text())
     receipt = manifest["privacy"]["ledger"]
@@ -653,7 +653,7 @@ def test_the_representation_names_the_place_and_no_password(file: Path) -> None:
 def test_a_copy_that_was_given_intervals_is_the_same_release(file: Path, tmp_path: Path) -> None:
     """In memory, in a folder, and in a folder with intervals: what was paid for is the same."""
     made = release(make_ledger(file))
-    made.save(tmp_path / "plain")
+    made.save(tmp_path / "plain", replicates=0)
     tt.add_intervals(made, replicates=10).save(tmp_path / "with-intervals")
     copies = [made, *(tt.load(tmp_path / name) for name in ("plain", "with-intervals"))]
     assert find_failures(str(file), *copies) == []

@@ -185,7 +185,7 @@ def test_columns_of_public_totals_may_have_any_name() -> None:
 
 def test_an_earlier_release_can_stand_in(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
     release = tt.release(stand_in, epsilon=1)
-    release.save(tmp_path / "release")
+    release.save(tmp_path / "release", replicates=0)
     counts = read_release(tmp_path / "release")
     for level in range(2):
         np.testing.assert_array_equal(counts.array(level), release.counts[level])
@@ -333,7 +333,7 @@ def test_a_stand_in_that_leads_nowhere_is_an_error(name: str, run: Run, tmp_path
 def test_options_of_a_table_are_refused_for_a_release(
     stand_in: tt.GroupCounts, run: Run, tmp_path: Path
 ) -> None:
-    tt.release(stand_in, epsilon=1).save(tmp_path / "release")
+    tt.release(stand_in, epsilon=1).save(tmp_path / "release", replicates=0)
     for more in (["--region", "state"], ["--sizes", "1:5"], ["--totals"]):
         code, _, err = run("plan", "release", "--epsilon", "1", *more)
         assert code == 2
@@ -364,7 +364,7 @@ def test_a_spec_says_what_was_planned_whatever_the_names(epsilon: str) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
-    tt.release(stand_in, epsilon=1).save(tmp_path / "release")
+    tt.release(stand_in, epsilon=1).save(tmp_path / "release", replicates=0)
     out = tmp_path / "nowhere" / "release.toml"
     run = CliRunner().invoke(
         app,
@@ -436,7 +436,7 @@ def test_bounds_of_the_stand_in_are_kept_unless_others_are_given(
     stand_in: tt.GroupCounts, tmp_path: Path
 ) -> None:
     counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
-    tt.release(counts, epsilon=1).save(tmp_path / "release")
+    tt.release(counts, epsilon=1).save(tmp_path / "release", replicates=0)
     earlier = read_release(tmp_path / "release")
     assert earlier.bounds == UP_TO_NINE
     again = set_bounds(earlier, tt.Bounds(max_records=2))
@@ -451,7 +451,7 @@ def test_the_command_plans_with_bounds_and_writes_them_down(
     stand_in: tt.GroupCounts, run: Run, tmp_path: Path
 ) -> None:
     counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
-    tt.release(counts, epsilon=1).save(tmp_path / "earlier")
+    tt.release(counts, epsilon=1).save(tmp_path / "earlier", replicates=0)
     flags = ["--epsilon", "1", "--data", "counts.csv", "--out", "release.toml"]
     assert json.loads(run("plan", "earlier", *flags, "--json").out)["mechanism"] == "direct-dp"
     settings = tomllib.loads((tmp_path / "release.toml").read_text())

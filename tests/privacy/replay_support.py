@@ -251,7 +251,7 @@ def publish(scene: Scene, counts: tt.GroupCounts, *, replicates: int = 0, **opti
     budget = {"rho": "10", "delta": options["delta"]} if "delta" in options else {"epsilon": "10"}
     ledger = tt.Ledger.create("ledger.db", dataset="census", **budget)
     made = tt.release(counts, ledger=ledger, progress=scene.progress, **options)
-    made.save("out")
+    made.save("out", replicates=0)
     if replicates:
         made = tt.add_intervals(made, replicates=replicates, progress=scene.progress)
         made.write_intervals("out")

@@ -51,8 +51,7 @@ def test_a_queue_gives_every_byte_once_and_in_order() -> None:
 FORKING = """
 import os, sys
 from fractions import Fraction
-from tallytree.privacy.digit_noise import DigitNoise
-from tallytree.privacy.random_stream import RandomStream
+from tallytree.privacy.digits import DigitNoise, RandomStream
 
 def draw():
     return DigitNoise().draw(Fraction(10**6), 20, lambda done: None).tobytes().hex()

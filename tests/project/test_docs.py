@@ -190,7 +190,7 @@ def test_the_examples_for_the_report_run(folder: Path) -> None:
         tt.count_groups("people.parquet", group="household", regions=["state", "county"], sizes=(1, 5)),
         epsilon="1",
     )
-    release.save("release")
+    release.save("release", replicates=0)
     square = [[0, 40], [1, 40], [1, 41], [0, 41]]
     shape = {"properties": {"NAME": "Fulton"}, "geometry": {"type": "Polygon", "coordinates": [square]}}
     Path("counties.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [shape]}))
@@ -209,7 +209,7 @@ def test_the_examples_for_reading_a_release_run(folder: Path) -> None:
         root_level="nation",
     )
     for name in ("release", "release-2020", "release-2021"):
-        tt.release(counts, epsilon="1").save(name)
+        tt.release(counts, epsilon="1").save(name, replicates=0)
     pa_csv.write_csv(pa.table({"state": ["GA", "NY"], "size": [2, 1], "groups": [1, 2]}), "published.csv")
     run("What verify can know", page=READING)
     names = run("As a table", page=READING)
@@ -223,7 +223,7 @@ def test_the_examples_for_reading_a_release_run(folder: Path) -> None:
 
 def test_the_examples_for_intervals_run(folder: Path) -> None:
     counts = tt.count_groups(PEOPLE, group="household", regions=["state", "county"], sizes=(1, 6))
-    tt.release(counts, epsilon="1").save("release")
+    tt.release(counts, epsilon="1").save("release", replicates=0)
     names = run("Intervals next to every number", page=INTERVALS)
     assert names["release"].intervals.replicates == 10
     run("Estimates without bias", page=INTERVALS)

@@ -17,10 +17,11 @@ import tallytree as tt
 from tallytree.errors import FolderError
 from tallytree.files import hash_file
 from tallytree.privacy.measurements import PrivateMeasurements
+from tallytree.publishing.publisher import Release
 from tallytree.releases import release_files
 from tallytree.releases.interval_bounds import INTERVALS, SUMMARIES
 from tallytree.releases.manifest import MOST_BYTES, seal
-from tallytree.releases.released import MAKER, MANIFEST, MEASUREMENTS, RELEASE, REPORT, Release
+from tallytree.releases.released import MAKER, MANIFEST, MEASUREMENTS, RELEASE, REPORT
 
 PATHS = [("US", f"s{i}", f"c{j}") for i in range(10) for j in range(1 + i % 3)]
 H = tt.Hierarchy.from_paths(["nation", "state", "county"], PATHS)
@@ -195,7 +196,7 @@ def forge_solution(place: Path, method: tt.Mechanism, answers: list[Any], manife
         "effort": solved.effort,
     }
     forged = {**manifest, "solution": stated}
-    Release(measurements, solved.counts, COUNTS.total, forged, made_by=MAKER).save(place)
+    Release(measurements, solved.counts, COUNTS.total, forged, made_by=MAKER).save(place, replicates=0)
 
 
 @pytest.mark.parametrize("mechanism", ["direct-dp", "cumulative-joint", "cumulative-chain", "topdown"])
@@ -214,7 +215,7 @@ def test_true_counts_in_place_of_measurements_are_found(tmp_path: Path, mechanis
 @pytest.mark.parametrize("mechanism", ["direct-dp", "cumulative-joint", "cumulative-chain", "topdown"])
 def test_a_plan_restated_at_a_hundredth_of_its_epsilon_is_found(tmp_path: Path, mechanism: str) -> None:
     dear, cheap = (tt.release(COUNTS, epsilon=e, mechanism=mechanism) for e in ("1", "1/100"))
-    dear.save(tmp_path / "out")
+    dear.save(tmp_path / "out", replicates=0)
     assert find_failures(tmp_path / "out") == []
     reseal(tmp_path / "out", lambda manifest: manifest.update(privacy=cheap.manifest["privacy"]))
     assert find_failures(tmp_path / "out") == ["noise"]
@@ -247,14 +248,14 @@ def test_moved_counts_of_a_mechanism_that_takes_long_are_found(
         "accuracy": None,
     }
     made = Release(release.measurements, counts, release.total, manifest, made_by=MAKER)
-    made.save(tmp_path / "out")
+    made.save(tmp_path / "out", replicates=0)
     expected = ["mechanism", "solution"] if slow == "direct-cp" else ["solution"]
     assert find_failures(tmp_path / "out") == expected
 
 
 @pytest.mark.parametrize("kind", ["direct-dp", "cumulative-dp"])
 def test_a_forged_certificate_is_found(tmp_path: Path, kind: str) -> None:
-    tt.release(COUNTS, epsilon="1", mechanism=kind).save(tmp_path / "out")
+    tt.release(COUNTS, epsilon="1", mechanism=kind).save(tmp_path / "out", replicates=0)
     assert find_failures(tmp_path / "out") == []
     reseal(tmp_path / "out", lambda manifest: manifest["solution"].update(certificate_slack="123456"))
     assert find_failures(tmp_path / "out") == ["mechanism"]

@@ -287,7 +287,7 @@ def test_a_release_shows_no_true_counts(name: str, listener: Listener, sandbox: 
         made = tt.release(
             plant(), epsilon=EPSILON, mechanism=name, ledger="ledger.db", progress=listener.progress
         )
-        made.save("out")
+        made.save("out", replicates=0)
         tt.load("out").verify()
 
     assert find_leaks(listener.hear(make)) == []
@@ -300,7 +300,7 @@ def test_the_search_itself_finds_a_release_without_noise(
 ) -> None:
     monkeypatch.setattr(ExactNoise, "draw", lambda self, scale, count, advance: np.zeros(count, np.int64))
     made = tt.release(plant(), epsilon=EPSILON)
-    made.save("out")
+    made.save("out", replicates=0)
     leaks = find_leaks_below(sandbox)
     for file in ("release.parquet", "measurements.parquet"):
         assert any(leak.startswith(file) for leak in leaks)
@@ -358,7 +358,7 @@ def test_counting_people_shows_nothing_of_them(
             max_quantity=2, progress=listener.progress,
         )  # fmt: skip
         counted.append(counts)
-        tt.release(counts, epsilon="1").save("out")
+        tt.release(counts, epsilon="1").save("out", replicates=0)
 
     assert find_leaks(listener.hear(count)) == []
     assert counted[0].total == 60
@@ -573,7 +573,7 @@ def test_commands_show_no_true_counts(command: str, way: str, inputs: Path, sand
 LEAKY_PRELUDE = PRELUDE.replace(
     "main()",
     """
-import tallytree.pipeline
+import tallytree.publishing.pipeline
 measure = tallytree.publishing.pipeline.measure
 
 def leak(plan, counts, **options):

@@ -75,7 +75,7 @@ WITHOUT = (
 
 @pytest.mark.parametrize(("method", "library"), [("to_pandas", "pandas"), ("to_polars", "polars")])
 def test_a_missing_library_is_named(method: str, library: str, tmp_path: Path, release: tt.Release) -> None:
-    release.save(tmp_path / "release")
+    release.save(tmp_path / "release", replicates=0)
     code = f"{WITHOUT.format(library)}; import tallytree as tt; tt.load('release').{method}()"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -174,7 +174,7 @@ def test_a_wrong_path_is_explained(release: tt.Release, path: tuple[str, ...], w
 def test_a_region_of_a_large_level_is_the_same(
     release: tt.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    release.save(tmp_path / "release")
+    release.save(tmp_path / "release", replicates=0)
     monkeypatch.setattr(arrays, "LARGE", 4)  # only what is not zero is kept
     again = tt.load(tmp_path / "release").region("Land", "State B", "County B-02")
     view = release.region("Land", "State B", "County B-02")

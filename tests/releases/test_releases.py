@@ -52,7 +52,7 @@ def test_releases_of_the_same_counts_differ(counts: tt.GroupCounts) -> None:
 
 def test_a_release_survives_being_written_and_read(counts: tt.GroupCounts, tmp_path: Path) -> None:
     release = tt.release(counts, epsilon="1/3")
-    release.save(tmp_path / "new" / "out")
+    release.save(tmp_path / "new" / "out", replicates=0)
     again = tt.load(tmp_path / "new" / "out")
     assert again.verify().passed
     assert [check.name for check in again.verify().checks][-1] == "files"
@@ -70,7 +70,7 @@ def test_a_release_survives_being_written_and_read(counts: tt.GroupCounts, tmp_p
 
 def test_the_table_is_as_other_tools_expect_it(counts: tt.GroupCounts, tmp_path: Path) -> None:
     release = tt.release(counts, epsilon=1)
-    release.save(tmp_path / "out")
+    release.save(tmp_path / "out", replicates=0)
     table = pa_parquet.read_table(tmp_path / "out" / "release.parquet")
     assert table.column_names == ["nation", "state", "county", "level", "size", "groups"]
     rows = table.to_pylist()
@@ -93,14 +93,14 @@ def change_count(folder: Path) -> None:
 
 
 def test_a_changed_count_is_found(counts: tt.GroupCounts, tmp_path: Path) -> None:
-    tt.release(counts, epsilon=1).save(tmp_path / "out")
+    tt.release(counts, epsilon=1).save(tmp_path / "out", replicates=0)
     change_count(tmp_path / "out")
     failed = [check.name for check in tt.load(tmp_path / "out").verify().checks if check.failed]
     assert failed == ["consistency", "faithfulness", "mechanism", "files"]
 
 
 def test_a_changed_budget_is_found(counts: tt.GroupCounts, tmp_path: Path) -> None:
-    tt.release(counts, epsilon=1).save(tmp_path / "out")
+    tt.release(counts, epsilon=1).save(tmp_path / "out", replicates=0)
     path = tmp_path / "out" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["privacy"]["epsilon"] = "1/10"  # claims more than was done
@@ -113,7 +113,7 @@ def test_the_release_folder_holds_no_true_counts(tmp_path: Path) -> None:
     secret = 7_391_442_815
     h = tt.Hierarchy.from_paths(["root", "leaf"], [("r", "a"), ("r", "b")])
     counts = tt.GroupCounts(h, (1, 2), [[secret, 5], [0, 0]])
-    tt.release(counts, epsilon="0.0001").save(tmp_path / "out")
+    tt.release(counts, epsilon="0.0001").save(tmp_path / "out", replicates=0)
     for file in (tmp_path / "out").iterdir():
         data = file.read_bytes()
         assert str(secret).encode() not in data
@@ -133,7 +133,7 @@ def test_an_existing_place_is_never_touched(counts: tt.GroupCounts, tmp_path: Pa
     release = tt.release(counts, epsilon=1)
     for name in ("file", "folder", "link"):
         with pytest.raises(FolderError, match="exists already"):
-            release.save(tmp_path / name)
+            release.save(tmp_path / name, replicates=0)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder", "link"]
     assert (tmp_path / "file").read_text() == "mine"
 
@@ -194,7 +194,7 @@ def test_two_writers_of_one_place_do_not_mix(counts: tt.GroupCounts, tmp_path: P
     with pytest.raises(FolderError, match="cannot be written"), new_folder(tmp_path / "out") as stage:
         release.write_into(stage)
         stage.rename(tmp_path / "elsewhere")  # somebody was faster
-        tt.release(counts, epsilon=1).save(tmp_path / "out")
+        tt.release(counts, epsilon=1).save(tmp_path / "out", replicates=0)
     assert tt.load(tmp_path / "out").verify()
 
 

@@ -125,7 +125,7 @@ def test_the_page_holds_the_release() -> None:
 
 
 def test_the_page_is_the_same_from_the_folder(tmp_path: Path) -> None:
-    RELEASE.save(tmp_path / "made")
+    RELEASE.save(tmp_path / "made", replicates=0)
     loaded = tt.load(tmp_path / "made")
     page = write_page(loaded, loaded.verify())
     for key in ("facts", "counts-0", "counts-1", "counts-2"):
@@ -219,7 +219,7 @@ def test_gaussian_noise_and_large_epsilon_are_said_in_other_words() -> None:
 
 
 def test_a_release_that_fails_its_checks_says_so_at_the_top(tmp_path: Path) -> None:
-    RELEASE.save(tmp_path / "made")
+    RELEASE.save(tmp_path / "made", replicates=0)
     manifest = json.loads((tmp_path / "made" / "manifest.json").read_text())
     manifest["privacy"]["statement"] = "Trust us."
     (tmp_path / "made" / "manifest.json").write_text(json.dumps(manifest))
@@ -490,7 +490,7 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
     monkeypatch.chdir(tmp_path)
-    RELEASE.save("made")
+    RELEASE.save("made", replicates=0)
 
     def call(*words: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["tallytree", *words])

@@ -353,8 +353,8 @@ def test_a_table_of_something_else_is_refused(tmp_path: Path) -> None:
 
 START_AND_WAIT = """
 import sys, time
-from tests.test_reproduction_measuring import hang
-from tallytree.reproduction.children import Child
+from tests.research.test_reproduction_measuring import hang
+from tallytree.research.reproduction.runs import Child
 if __name__ == "__main__":
     with Child(hang) as child:
         print(child.receive(), child.process.pid, flush=True)

@@ -237,11 +237,11 @@ def test_a_time_limit_is_a_number_of_seconds(limit: object) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "library", "module", "extra"),
     [
-        ("direct-qip", {}, "pyscipopt", "qip_scip", "solvers"),
-        ("cumulative-qip", {}, "pyscipopt", "qip_scip", "solvers"),
-        ("direct-qip", {"solver": "gurobi"}, "gurobipy", "qip_gurobi", "gurobi"),
-        ("cumulative-qip", {"solver": "gurobi"}, "gurobipy", "qip_gurobi", "gurobi"),
-        ("direct-cp", {}, "ortools.sat.python", "cp_tables", "solvers"),
+        ("direct-qip", {}, "pyscipopt", "general.qip_scip", "solvers"),
+        ("cumulative-qip", {}, "pyscipopt", "general.qip_scip", "solvers"),
+        ("direct-qip", {"solver": "gurobi"}, "gurobipy", "general.qip_gurobi", "gurobi"),
+        ("cumulative-qip", {"solver": "gurobi"}, "gurobipy", "general.qip_gurobi", "gurobi"),
+        ("direct-cp", {}, "ortools.sat.python", "tree.cp_tables", "solvers"),
     ],
 )
 def test_without_the_solver_the_error_says_how_to_install_it(
@@ -253,7 +253,7 @@ def test_without_the_solver_the_error_says_how_to_install_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"tallytree.postprocess.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"tallytree.solvers.{module}", raising=False)
 
     def draw(*args: object) -> None:
         raise AssertionError("noise was drawn for a release that cannot be made")
@@ -270,8 +270,8 @@ def test_a_solver_does_without_the_other(solver: str, other: str, monkeypatch: p
     if solver == "gurobi" and find_spec("gurobipy") is None:
         pytest.skip("gurobipy is not installed")
     monkeypatch.setitem(sys.modules, other, None)
-    for module in ("qip_scip", "qip_gurobi", "qip_model"):
-        monkeypatch.delitem(sys.modules, f"tallytree.postprocess.{module}", raising=False)
+    for module in ("general.qip_scip", "general.qip_gurobi", "general.qip_model"):
+        monkeypatch.delitem(sys.modules, f"tallytree.solvers.{module}", raising=False)
     counts = tt.GroupCounts(tt.Hierarchy.from_paths(["root"], [("r",)]), (1, 2), [[1, 2]])
     run = tt.simulate(counts, epsilon=1, mechanism=tt.mechanism("direct-qip", solver=solver), seed=1)
     assert run.counts[0].sum() == 3

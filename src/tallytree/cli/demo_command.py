@@ -7,6 +7,7 @@ import typer
 
 from tallytree.cli.console import (
     Json,
+    print_error,
     print_json,
     print_next_step,
     print_release,
@@ -15,8 +16,8 @@ from tallytree.cli.console import (
     show_progress,
     summarize,
 )
-from tallytree.cli.intervals_command import add_beside, print_intervals
-from tallytree.cli.report_command import print_opening, write_beside
+from tallytree.cli.intervals_command import print_intervals
+from tallytree.cli.report_command import print_opening
 from tallytree.privacy.budget import show_exact
 
 WIDTH = 30
@@ -37,26 +38,35 @@ def demo(
     seconds. The errors may be shown because nobody needed protection; a real release has none to show.
     """
     from tallytree.datasets.invented import generate_nation
-    from tallytree.files import new_folder
-    from tallytree.publishing.pipeline import release
+    from tallytree.mechanisms.registry import DEFAULT
+    from tallytree.privacy.budget import Budget
+    from tallytree.publishing.pipeline import Order, release_within
+    from tallytree.publishing.publisher import publish
     from tallytree.research.evaluation import evaluate
 
-    with new_folder(out, replace=_is_demo(out)) as stage, show_progress(quiet=as_json) as progress:
-        counts = generate_nation()
-        made = release(counts, epsilon=epsilon, progress=progress)
-        made.write_into(stage)
-        write_beside(made, stage)
-    made = add_beside(made, out, replicates=REPLICATES, quiet=as_json)
+    counts = generate_nation()
+    order = Order.of(Budget(epsilon=epsilon), mechanism=DEFAULT, noise=None)
+    with show_progress(quiet=as_json) as progress:
+        done = publish(
+            lambda: release_within(order, counts, progress=progress),
+            out,
+            replace=_is_demo(out),
+            replicates=REPLICATES,
+            progress=progress,
+        )
+    made = done.release
+    for problem in done.problems:
+        print_error(problem)
     errors = evaluate(made, counts).to_pylist()
     if as_json:
-        print_json({**summarize(made, str(out)), "errors": errors})
+        print_json({**summarize(made, done.verification, str(out)), "errors": errors})
         return
     print_text(
         f"An invented nation of {made.total:,} households, released at epsilon = "
         f"{show_exact(made.epsilon)} with {made.manifest['mechanism']['name']}."
     )
     print_text("")
-    print_release(made)
+    print_release(made, done.verification)
     print_intervals(made)
     print_table(
         "How far off (shown because the data are invented)",

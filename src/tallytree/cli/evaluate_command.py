@@ -40,7 +40,7 @@ def evaluate(
             "--data-is-not-sensitive."
         )
     from tallytree.counts.group_counts import GroupCounts
-    from tallytree.releases.released import load
+    from tallytree.publishing.publisher import load
     from tallytree.research.evaluation import evaluate as compare
 
     release = load(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +9,10 @@ import typer
 
 from tallytree.cli.console import Json, print_error, print_json, print_table, print_text, show_progress
 from tallytree.cli.options import parse_whole
-from tallytree.cli.report_command import print_opening, write_beside
+from tallytree.cli.report_command import print_opening
 
 if TYPE_CHECKING:
-    from tallytree.releases.released import Release
+    from tallytree.publishing.publisher import Release
 
 # ``tallytree unbiased``.
 
@@ -31,8 +30,8 @@ def unbiased(
     err upwards where there are few groups. These may be negative, and are right on average: for models and
     for sums over many cells.
     """
+    from tallytree.publishing.publisher import load
     from tallytree.releases.interval_bounds import write_estimates
-    from tallytree.releases.released import load
 
     rows = write_estimates(load(folder).estimate_unbiased(), out)
     if as_json:
@@ -68,7 +67,7 @@ def intervals(
     """
     from tallytree.errors import IntervalsError
     from tallytree.intervals.replicates import add_intervals
-    from tallytree.releases.released import load
+    from tallytree.publishing.publisher import load, try_report
 
     release = load(folder)
     failed = [check for check in release.verify().checks if check.failed]
@@ -77,40 +76,13 @@ def intervals(
     with show_progress(quiet=as_json) as progress:
         made = add_intervals(release, replicates=replicates, coverage=coverage, seed=seed, progress=progress)
     made.write_intervals(folder)
-    write_beside(made, folder)
+    if problem := try_report(made, folder, made.verify()):
+        print_error(problem)
     if as_json:
         print_json({"folder": str(folder), **describe(made)})
         return
     print_intervals(made)
     print_opening(folder)
-
-
-def add_beside(release: Release, folder: Path, *, replicates: int | None, quiet: bool) -> Release:
-    """Add the intervals of a new release, which is in its folder already, and write the report anew.
-
-    The release has been paid for. Whatever happens here must not cost it.
-    """
-    from tallytree.intervals.replicates import REPLICATES, add_intervals, find_obstacle
-
-    obstacle = find_obstacle(release) if replicates is None else None
-    if replicates == 0 or obstacle:
-        if obstacle and not quiet:
-            print_text(f"There are no intervals: {obstacle}.")
-        return release
-    try:
-        with show_progress(quiet=quiet) as progress:
-            made = add_intervals(release, replicates=replicates or REPLICATES, progress=progress)
-        made.write_intervals(folder)
-    except BaseException as error:
-        command = shlex.join(["tallytree", "intervals", str(folder)])
-        later = f"The release is complete without intervals; they can be made later: {command}"
-        if isinstance(error, Exception):
-            print_error(f"No intervals were made ({type(error).__name__}). {later}")
-            return release
-        print_error(later)
-        raise
-    write_beside(made, folder)
-    return made
 
 
 def describe(release: Release) -> dict[str, object]:

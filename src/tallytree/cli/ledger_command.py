@@ -128,7 +128,7 @@ def verify(
     wrong is named.
     """
     from tallytree.ledger.ledger import Ledger
-    from tallytree.releases.released import load
+    from tallytree.publishing.publisher import load
 
     ledger = Ledger(place)
     verification = ledger.verify([load(folder) for folder in release or ()])

@@ -20,7 +20,7 @@ from tallytree.cli.console import (
     show_progress,
     summarize,
 )
-from tallytree.cli.intervals_command import add_beside, describe, print_intervals
+from tallytree.cli.intervals_command import describe, print_intervals
 from tallytree.cli.options import (
     DatabaseTable,
     EngineName,
@@ -45,7 +45,7 @@ from tallytree.cli.options import (
     gather,
     parse_whole,
 )
-from tallytree.cli.report_command import print_opening, write_beside
+from tallytree.cli.report_command import print_opening
 
 if TYPE_CHECKING:
     from tallytree.cli.specs import ReleaseSpec
@@ -53,8 +53,10 @@ if TYPE_CHECKING:
     from tallytree.ledger.ledger import Ledger
     from tallytree.ledger.receipts import Receipt
     from tallytree.privacy.budget import Loss
+    from tallytree.progress import Progress
     from tallytree.publishing.pipeline import Order
-    from tallytree.releases.released import Release
+    from tallytree.publishing.publisher import Published, Release
+    from tallytree.solvers.checks import Verification
 
 PRIVACY = "Privacy and accuracy"
 COUNTS = "A table of counts, in place of people"
@@ -209,13 +211,18 @@ def release(
     book = _find_ledger(settings, draft.loss)
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
-        made = _make(settings, order, book, quiet=as_json)
-        made = add_beside(made, Path(settings.out), replicates=settings.replicates, quiet=as_json)
-        charged = made.manifest["privacy"]["ledger"]
+        with show_progress(quiet=as_json) as progress:
+            done = _publish(settings, order, book, progress)
+        made, charged = done.release, done.release.manifest["privacy"]["ledger"]
+        for problem in done.problems:
+            print_error(problem)
         if as_json:
-            print_json({**summarize(made, settings.out), "ledger": charged, **describe(made)})
+            summary = summarize(made, done.verification, settings.out)
+            print_json({**summary, "ledger": charged, **describe(made)})
             return
-        print_release(made)
+        if done.note:
+            print_text(done.note)
+        print_release(made, done.verification)
         print_intervals(made)
         receipt = read_receipt(made.manifest)
         print_text(charged if receipt is None else receipt.describe())
@@ -223,19 +230,23 @@ def release(
         print_opening(Path(settings.out))
 
 
-def _make(settings: ReleaseSpec, order: Order, book: Ledger | None, *, quiet: bool) -> Release:
-    """Make the release and write its folder."""
-    from tallytree.files import new_folder
+def _publish(settings: ReleaseSpec, order: Order, book: Ledger | None, progress: Progress) -> Published:
+    """Make the release and write its folder; if that is interrupted, say what can still be done."""
     from tallytree.publishing.pipeline import release_within
+    from tallytree.publishing.publisher import Later, publish
 
-    # The folder is made first: a place that cannot be written to must not cost any budget.
-    with new_folder(Path(settings.out)) as stage, show_progress(quiet=quiet) as progress:
+    def make() -> tuple[Release, Verification]:
         counts = settings.count(progress)
         _tell_size(counts)
-        made = release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
-        made.write_into(stage)
-        write_beside(made, stage)
-    return made
+        return release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
+
+    try:
+        return publish(make, settings.out, replicates=settings.replicates, progress=progress)
+    except BaseException as error:
+        for note in getattr(error, "__notes__", ()):
+            if isinstance(note, Later):
+                print_error(note)
+        raise
 
 
 def _tell_size(counts: GroupCounts) -> None:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_error, print_json, print_text
+from tallytree.cli.console import Json, print_json, print_text
 
 if TYPE_CHECKING:
-    from tallytree.releases.released import Release
+    from tallytree.publishing.publisher import Release
     from tallytree.report.map_shapes import ShapeMap
 
 EXAMPLES = 3
@@ -40,7 +40,8 @@ def report(
     lets its reader explore all regions. If a check of the release failed, it says so at its top.
     """
     from tallytree.errors import ReportError
-    from tallytree.releases.released import REPORT, load
+    from tallytree.publishing.publisher import load
+    from tallytree.releases.released import REPORT
     from tallytree.report.map_shapes import read_shapes
     from tallytree.report.report_page import write_report
 
@@ -63,24 +64,6 @@ def report(
         typer.launch(target.absolute().as_uri())
     if not verification:
         raise typer.Exit(1)
-
-
-def write_beside(release: Release, folder: Path) -> None:
-    """Write the report into the folder of a new release.
-
-    The release has been paid for, and the report can be made again: whatever goes wrong with it must not
-    cost the release.
-    """
-    from tallytree.releases.released import REPORT
-    from tallytree.report.report_page import write_report
-
-    try:
-        write_report(release, folder / REPORT)
-    except Exception as error:
-        print_error(
-            f"The report was not written ({type(error).__name__}); the release is complete without it. "
-            "'tallytree report' makes it later."
-        )
 
 
 def print_opening(folder: Path) -> None:

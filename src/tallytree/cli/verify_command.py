@@ -19,7 +19,7 @@ def verify(
     follows from the plan; the charge to a ledger covers it; the objective and the post-processing come out
     again; and no file was changed. A check that could not be made is shown as such.
     """
-    from tallytree.releases.released import load
+    from tallytree.publishing.publisher import load
 
     verification = load(folder).verify(recompute=not quick)
     if as_json:

@@ -15,7 +15,7 @@ from tallytree.counts.arrow import Table
 from tallytree.errors import CountsError, HierarchyError, ViewError, name_choices, show
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.plan import LevelPlan
-from tallytree.releases.released import Release
+from tallytree.releases.released import Released
 from tallytree.sizes import Sizes, find_whole
 
 # Whether noise alone explains how far apart two releases are.
@@ -188,8 +188,8 @@ EXAMPLES = 3
 
 
 def compare(
-    a: Release | Table,
-    b: Release | Table,
+    a: Released | Table,
+    b: Released | Table,
     *,
     level: str | None = None,
     top: int = 5,

@@ -27,7 +27,7 @@ from tallytree.errors import CountsError, describe, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import PathTree
 from tallytree.privacy.measurements import Measurements
-from tallytree.releases.released import Release, load
+from tallytree.releases.released import Released, read_folder
 from tallytree.sizes import Sizes, count_sizes
 
 # A published table of counts, read with the levels of a release to compare with.
@@ -51,7 +51,7 @@ class PublishedTable:
     """Rows of sizes outside the range, which count at its ends."""
 
 
-def read_published(table: Table, release: Release, *, size: str, groups: str) -> PublishedTable:
+def read_published(table: Table, release: Released, *, size: str, groups: str) -> PublishedTable:
     """The counts of a table or its file."""
     if has_sensitive_name(table):
         raise CountsError(NOT_PUBLISHED.format("By the name of its file, which says 'sensitive', this is"))
@@ -121,22 +121,22 @@ class Side:
     notes: tuple[str, ...] = ()
 
 
-def open_sides(a: Release | Table, b: Release | Table, *, size: str, groups: str) -> tuple[Side, Side]:
+def open_sides(a: Released | Table, b: Released | Table, *, size: str, groups: str) -> tuple[Side, Side]:
     """Both, each given by itself or by its path: a release's folder, or a table's file."""
     opened = [_load(a), _load(b)]
-    releases = [each for each in opened if isinstance(each, Release)]
+    releases = [each for each in opened if isinstance(each, Released)]
     if not releases:
         raise CountsError("Of the two, at least one must be a release: its levels name the table's columns.")
     first, second = (
         _from_release(each)
-        if isinstance(each, Release)
+        if isinstance(each, Released)
         else _from_table(read_published(each, releases[0], size=size, groups=groups), name)
         for name, each in zip("AB", opened, strict=True)
     )
     return first, second
 
 
-def _load(given: Release | Table) -> Release | Table:
+def _load(given: Released | Table) -> Released | Table:
     if not isinstance(given, (str, os.PathLike)):
         return given
     try:
@@ -146,14 +146,14 @@ def _load(given: Release | Table) -> Release | Table:
             raise CountsError(NOT_A_FILE)
     except OSError as error:  # a name that is too long, a folder that is not ours
         raise CountsError(f"{show(Path(given), most=150)} cannot be read: {describe(error)}.") from None
-    return load(given)
+    return read_folder(given, Released)
 
 
 def _is_table(path: Path) -> bool:
     return path.name.lower().endswith(CSV_ENDINGS + PARQUET_ENDINGS) and not path.is_dir()
 
 
-def _from_release(release: Release) -> Side:
+def _from_release(release: Released) -> Side:
     return Side(release.hierarchy, release.sizes, release.counts, release.measurements)
 
 

@@ -30,13 +30,15 @@ from tallytree.counts.engines.source_files import find_files, is_file_source
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.counts.people import count_groups
 from tallytree.datasets.raw_files import FilePath
-from tallytree.datasets.zones import LEVELS, ROOT, ZoneMap, Zones, read_zones
+from tallytree.datasets.zones import LEVELS, ROOT, Zones, read_zones
 from tallytree.errors import CountsError, show
 from tallytree.progress import Progress, no_progress
 from tallytree.sizes import Sizes, check_sizes
 
 if TYPE_CHECKING:
     import ibis
+
+    from tallytree.datasets.zone_map import ZoneMap
 
 # The trip records of 2013, which name the taxi and give the pickup by its coordinates.
 #
@@ -215,7 +217,7 @@ def count_taxis(
     ``trips`` is a CSV file (``trip_data_1.csv``), a pattern, or a list of either. ``zones`` is a GeoJSON of
     the taxi zones in WGS84; pickups in none of them are left out. Needs ``tallytree[geo]``.
     """
-    from tallytree.datasets.zones import read_zone_map
+    from tallytree.datasets.zone_map import read_zone_map
 
     check_sizes(sizes)
     files = _find_files(trips, "csv")

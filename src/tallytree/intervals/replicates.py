@@ -26,7 +26,7 @@ from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.evidence import find_mechanism_of
 from tallytree.releases.interval_bounds import Intervals
-from tallytree.releases.released import MAKER, Release
+from tallytree.releases.released import MAKER, Kind, Released
 from tallytree.sizes import Sizes, count_sizes, find_whole
 from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
 
@@ -94,20 +94,20 @@ TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
 
 
 def add_intervals(
-    release: Release,
+    release: Kind,
     *,
     replicates: int = REPLICATES,
     coverage: Exact = COVERAGE,
     seed: int = 0,
     progress: Progress = no_progress,
-) -> Release:
+) -> Kind:
     """The same release with intervals for every count, and for sums, means and quantiles of sizes.
 
     They hold the true number with probability ``coverage``. The mechanism is run ``replicates`` times on the
     released counts, and a few times more on one of the replicates, with the same noise for the same ``seed``.
     All is made from the release alone, and costs no privacy.
     """
-    if not isinstance(release, Release):
+    if not isinstance(release, Released):
         raise IntervalsError("Intervals are made for a Release.")
     if not _has_room(release):
         raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
@@ -179,7 +179,7 @@ def _make_pools(plan: Plan, counts: Sequence[Ints]) -> tuple[list[CellPool], lis
     )
 
 
-def find_obstacle(release: Release) -> str | None:
+def find_obstacle(release: Released) -> str | None:
     """Why intervals are not made unless they are asked for."""
     if not _has_room(release):
         return TOO_MANY
@@ -189,7 +189,7 @@ def find_obstacle(release: Release) -> str | None:
     return None
 
 
-def _has_room(release: Release) -> bool:
+def _has_room(release: Released) -> bool:
     plan = release.measurements.plan
     shapes = [plan.shape(level) for level in range(len(plan.levels))]
     return sum(regions * sizes for regions, sizes in shapes) <= MOST_CELLS

@@ -34,7 +34,7 @@ from tallytree.privacy.zcdp import check_delta
 
 if TYPE_CHECKING:
     from tallytree.ledger.store import Store, Transaction
-    from tallytree.releases.released import Release
+    from tallytree.releases.released import Released
     from tallytree.solvers.checks import Verification
 
 # Where a ledger is: a file, or a database by its URL.
@@ -182,7 +182,7 @@ class Ledger:
                 raise
         return receipt
 
-    def verify(self, releases: Sequence[Release] = ()) -> Verification:
+    def verify(self, releases: Sequence[Released] = ()) -> Verification:
         """Check the whole chain and all sums, and that each of the releases was paid for.
 
         The chain finds every entry that was changed, taken out or put elsewhere, but its last entries: if

@@ -14,12 +14,12 @@ from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.solvers.checks import Check, Verification
 
 if TYPE_CHECKING:
-    from tallytree.releases.released import Release
+    from tallytree.releases.released import Released
 
 Ints = npt.NDArray[np.int64]
 
 
-def audit(entries: Sequence[Entry], releases: Sequence[Release] = ()) -> Verification:
+def audit(entries: Sequence[Entry], releases: Sequence[Released] = ()) -> Verification:
     """Recompute everything; an example names the first entry that is wrong.
 
     What the chain alone cannot tell (entries cut off at its end, or written anew with new hashes), the
@@ -38,14 +38,14 @@ def _check(name: str, statement: str, fault: Fault | None) -> Check:
     return Check(name, statement, int(fault is not None), str(fault or ""))
 
 
-def _check_releases(entries: Sequence[Entry], releases: Sequence[Release]) -> Check:
+def _check_releases(entries: Sequence[Entry], releases: Sequence[Released]) -> Check:
     problems = [problem for release in releases if (problem := _find_problem(entries, release))]
     problems += _find_doubles(releases)
     statement = "each release was paid for by the entry that it names, and by no other release's"
     return Check("releases", statement, len(problems), problems[0] if problems else "")
 
 
-def _find_problem(entries: Sequence[Entry], release: Release) -> str:
+def _find_problem(entries: Sequence[Entry], release: Released) -> str:
     receipt = read_receipt(release.manifest)
     if receipt is None:
         return "a release names no entry of a ledger: none was charged for it"
@@ -66,13 +66,13 @@ def _find_problem(entries: Sequence[Entry], release: Release) -> str:
     return ""
 
 
-def _find_doubles(releases: Sequence[Release]) -> list[str]:
+def _find_doubles(releases: Sequence[Released]) -> list[str]:
     """Different releases that name the same entry; copies of one release may.
 
     What was paid for are the noisy answers. They are compared themselves, not by what manifests say of their
     files: a copy may have been given intervals, or be in memory only, and a digest can be made up.
     """
-    paid: dict[str, Release] = {}
+    paid: dict[str, Released] = {}
     problems = []
     for release in releases:
         receipt = read_receipt(release.manifest)
@@ -81,7 +81,7 @@ def _find_doubles(releases: Sequence[Release]) -> list[str]:
     return problems
 
 
-def _is_copy(one: Release, other: Release) -> bool:
+def _is_copy(one: Released, other: Released) -> bool:
     """Whether two releases have the same regions, answers and counts."""
     if one is other:
         return True

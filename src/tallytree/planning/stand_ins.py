@@ -15,7 +15,7 @@ from tallytree.counts.group_counts import GroupCounts
 from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import CountsError
 from tallytree.privacy.neighbours import Bounds, check_bounds
-from tallytree.releases.released import load
+from tallytree.releases.released import Released, read_folder
 from tallytree.sizes import Sizes, check_sizes, count_sizes
 
 SEED = 2010
@@ -34,7 +34,7 @@ def refuse_sensitive(stand_in: GroupCounts) -> None:
 
 def read_release(folder: Path) -> GroupCounts:
     """The counts of an earlier release, under the bounds on a person that it was made with."""
-    release = load(folder)
+    release = read_folder(folder, Released)
     leaf_level, leaf_index = release.hierarchy.leaf_places
     leaf = np.empty((release.hierarchy.leaf_count, count_sizes(release.sizes)), dtype=np.int64)
     for level, counts in enumerate(release.counts):

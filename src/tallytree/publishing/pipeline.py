@@ -28,10 +28,12 @@ from tallytree.privacy.noise import ExactNoise
 from tallytree.privacy.plan import Draft, Plan
 from tallytree.privacy.zcdp import check_delta
 from tallytree.progress import Progress, no_progress
+from tallytree.publishing.publisher import Release
 from tallytree.releases.manifest import write_manifest
 from tallytree.releases.release_columns import check_level_names
-from tallytree.releases.released import MAKER, Release
+from tallytree.releases.released import MAKER
 from tallytree.sizes import Sizes
+from tallytree.solvers.checks import Verification
 
 
 def release(
@@ -76,7 +78,8 @@ def release(
     book = None if ledger is None else open_ledger(ledger)
     asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
     order = Order.of(asked, mechanism=mechanism, noise=noise)
-    return release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
+    made, _ = release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
+    return made
 
 
 @dataclass(frozen=True)
@@ -132,8 +135,8 @@ def release_within(
     ledger: Ledger | None = None,
     dataset: str | None = None,
     progress: Progress = no_progress,
-) -> Release:
-    """The same with all that was decided beforehand as one value."""
+) -> tuple[Release, Verification]:
+    """The same with all that was decided beforehand as one value; also returns its checks."""
     _check_dataset(ledger, dataset)
     plan = order.plan(counts)
     if ledger is None:
@@ -150,7 +153,7 @@ def _check_dataset(ledger: object, dataset: str | None) -> None:
 
 def _carry_out(
     order: Order, plan: Plan, counts: GroupCounts, progress: Progress, receipt: Receipt | None
-) -> Release:
+) -> tuple[Release, Verification]:
     """Draw the noise, make the counts add up, and check them."""
     measurements = measure(plan, counts, noise=order.sampler, progress=progress)
     finish = progress("Making the counts add up", 1)
@@ -169,10 +172,11 @@ def _carry_out(
         receipt=receipt,
     )
     made = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
-    failed = [check for check in made.verify().checks if check.failed]
+    verification = made.verify()
+    failed = [check for check in verification.checks if check.failed]
     if failed:
         raise CheckError(f"The release fails its check of {failed[0].name}, so it is withheld.")
-    return made
+    return made, verification
 
 
 def _describe_purpose(method: Mechanism, plan: Plan) -> str:

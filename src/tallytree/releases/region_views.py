@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-    from tallytree.releases.released import Release
+    from tallytree.releases.released import Released
 
 Ints = npt.NDArray[np.int64]
 
@@ -35,7 +35,7 @@ Ints = npt.NDArray[np.int64]
 class RegionView:
     """A region and its groups, made by :meth:`tallytree.Release.region`."""
 
-    release: Release
+    release: Released
     depth: int
     """The level, counted from the root."""
     index: int

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from tallytree.arrays import LevelArrays, get_total
 from tallytree.errors import FolderError, MechanismError, describe, show
-from tallytree.files import flush, hash_file, new_folder, write_lasting
+from tallytree.files import flush, hash_file, write_lasting
 from tallytree.hierarchy import Hierarchy
 from tallytree.markup import QUIET, Html, join, shorten, tag, write_box, write_paragraph, write_table
 from tallytree.privacy.accuracy import find_accuracy
@@ -80,11 +80,8 @@ MOST_SHOWN_CELLS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
-    """Counts that are private, whole, not negative and add up, with the evidence.
-
-    Made by :func:`tallytree.release` or read by :func:`tallytree.load`.
-    """
+class Released:
+    """What a release holds; :class:`tallytree.Release` can also be saved."""
 
     measurements: PrivateMeasurements
     counts: Sequence[Ints]
@@ -189,11 +186,6 @@ class Release:
         """Estimates without bias, which may be negative, and their exact variances, from the measurements."""
         return tabulate_estimates(estimate_counts(self.measurements), self.hierarchy, self.sizes)
 
-    def save(self, folder: str | os.PathLike[str], *, replace: bool = False) -> None:
-        """Write the release to a new folder, which appears complete or not at all."""
-        with new_folder(_as_path(folder), replace=replace) as stage:
-            self.write_into(stage)
-
     def write_into(self, folder: Path) -> None:
         """Write the release's files into an existing folder."""
         hashes = {
@@ -207,7 +199,7 @@ class Release:
 
     def write_intervals(self, folder: str | os.PathLike[str]) -> None:
         """Write the intervals into the folder that holds this release already."""
-        path = _as_path(folder)
+        path = as_path(folder)
         try:
             manifest = parse_manifest(read_manifest(path / MANIFEST).decode())
             if self.intervals is None or any(
@@ -281,14 +273,17 @@ class Release:
         return f"Release({self.hierarchy!r}, sizes {low} to {high}, epsilon {self.epsilon})"
 
 
-def load(folder: str | os.PathLike[str]) -> Release:
-    """Read a release from its folder. ``verify()`` of the result says whether it is intact."""
-    path = _as_path(folder)
+Kind = TypeVar("Kind", bound=Released)
+
+
+def read_folder(folder: str | os.PathLike[str], kind: type[Kind]) -> Kind:
+    """Read a release from its folder, as the kind that is asked for."""
+    path = as_path(folder)
     shown = show(path, most=150)
     try:
         if not path.is_dir():
             raise FolderError(f"There is no release folder {shown}.")
-        return _read_folder(path)
+        return _read_parts(path, kind)
     except FolderError:
         raise
     except FileNotFoundError as error:
@@ -301,7 +296,7 @@ def load(folder: str | os.PathLike[str]) -> Release:
         raise FolderError(f"{shown} is damaged: its parts do not fit together.") from None
 
 
-def _read_folder(path: Path) -> Release:
+def _read_parts(path: Path, kind: type[Kind]) -> Kind:
     content = read_manifest(path / MANIFEST)
     manifest = parse_manifest(content.decode())
     sizes = check_sizes(manifest["data"]["sizes"])
@@ -322,7 +317,7 @@ def _read_folder(path: Path) -> Release:
     if stated is not None:
         intervals, check = read_intervals(path, stated, hierarchy, sizes, counts)
         file_checks = check, *file_checks
-    return Release(
+    return kind(
         measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
         counts=counts,
         total=manifest["data"]["total"],
@@ -346,7 +341,8 @@ def _read_measurements(
     return hierarchy, read_values(tables, hierarchy, sizes, value="measured", sparse=False)
 
 
-def _as_path(folder: object) -> Path:
+def as_path(folder: object) -> Path:
+    """Where a release folder is, if it is given by a path."""
     if not isinstance(folder, (str, os.PathLike)):
         raise FolderError("A release folder must be given by its path.")
     return Path(folder)

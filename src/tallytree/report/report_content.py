@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tallytree.privacy.accuracy import find_accuracy
 from tallytree.releases.interval_bounds import SummaryBounds
-from tallytree.releases.released import Release
+from tallytree.releases.released import Released
 from tallytree.releases.statistics import QUANTILES, STATISTICS
 
 # Counts in few bytes, for the page: only what is not zero, as numbers of variable length.
@@ -164,7 +164,7 @@ class Content:
     """The intervals of what sums up their regions; none for a release without intervals."""
 
 
-def gather(release: Release) -> Content:
+def gather(release: Released) -> Content:
     """The levels from the root down, as many as a page can hold."""
     hierarchy, (low, high), found = release.hierarchy, release.sizes, release.intervals
     levels: list[dict[str, Any]] = []

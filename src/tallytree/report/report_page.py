@@ -11,7 +11,7 @@ from pathlib import Path
 from tallytree.errors import ReportError, show
 from tallytree.files import write_whole
 from tallytree.markup import Html, join, name, tag, write_json
-from tallytree.releases.released import Release
+from tallytree.releases.released import Released
 from tallytree.report.map_shapes import ShapeMap
 from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
@@ -44,7 +44,7 @@ POLICY = (
 """What the page may load: its own script and style, by their digests, and nothing from anywhere."""
 
 
-def write_page(release: Release, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
+def write_page(release: Released, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
     """The whole page, with the map if there are shapes."""
     content = gather(release)
     if shapes is not None and shapes.level >= len(content.levels):
@@ -106,7 +106,7 @@ def _read(name: str) -> str:
 
 
 def write_report(
-    release: Release,
+    release: Released,
     target: Path,
     *,
     verification: Verification | None = None,

@@ -12,7 +12,7 @@ from tallytree.markup import Html, join, name, tag
 from tallytree.privacy.accuracy import LevelAccuracy, find_accuracy
 from tallytree.privacy.budget import show_exact, show_short
 from tallytree.privacy.plan import Plan
-from tallytree.releases.released import Release
+from tallytree.releases.released import Released
 from tallytree.releases.statement import (
     ENFORCED,
     describe_empty_groups,
@@ -34,7 +34,7 @@ BAR = 1000
 """The width of the pictures, in their own units."""
 
 
-def write_lead(release: Release, verification: Verification) -> Html:
+def write_lead(release: Released, verification: Verification) -> Html:
     """What was released, in a paragraph and a few figures."""
     plan = release.measurements.plan
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
@@ -83,7 +83,7 @@ def _warn() -> Html:
     )
 
 
-def write_privacy(release: Release) -> Html:
+def write_privacy(release: Released) -> Html:
     """Who is protected, how strongly, and at what cost at each level."""
     plan, manifest = release.measurements.plan, release.manifest
     has_frame = manifest["data"].get("frame")
@@ -180,7 +180,7 @@ def _tabulate_budget(plan: Plan) -> Html:
     )
 
 
-def write_accuracy(release: Release, packed: Sequence[PackedLevel]) -> Html:
+def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
     """The noise of each level, beside the size of its regions."""
     plan = release.measurements.plan
     found = find_accuracy(plan)
@@ -275,7 +275,7 @@ def _write_check(check: Check) -> Html:
     )
 
 
-def write_source(release: Release) -> Html:
+def write_source(release: Released) -> Html:
     """Where the numbers come from."""
     manifest = release.manifest
     files = manifest.get("files")

@@ -24,7 +24,7 @@ from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
-from tallytree.releases.released import Release
+from tallytree.releases.released import Released
 from tallytree.sizes import Sizes
 from tallytree.solvers.checks import count_inconsistencies
 from tallytree.solvers.solution import Solution
@@ -88,14 +88,14 @@ def simulate(
     return Simulation(measurements, solution, counts.total)
 
 
-def evaluate(run: Simulation | Release, counts: GroupCounts) -> pa.Table:
+def evaluate(run: Simulation | Released, counts: GroupCounts) -> pa.Table:
     """The errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
 
     ``l1`` is the paper's error, the sum of ``|n^ - n|`` over regions and sizes; ``emd`` is the mean over the
     level's regions of the sum of ``|c^ - c|`` over sizes (how far groups were moved along the sizes);
     ``violations`` are the regions and sizes whose subregions do not add up to them.
     """
-    if not isinstance(run, (Simulation, Release)) or not isinstance(counts, GroupCounts):
+    if not isinstance(run, (Simulation, Released)) or not isinstance(counts, GroupCounts):
         raise CountsError("A Simulation or a Release is compared with GroupCounts.")
     if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
         raise CountsError("The counts to compare with are on other regions or sizes than the run.")

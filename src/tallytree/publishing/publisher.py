@@ -1,0 +1,124 @@
+"""The complete folder of a release: counts, measurements, manifest, intervals and report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tallytree.files import new_folder
+from tallytree.intervals.replicates import REPLICATES, add_intervals, find_obstacle
+from tallytree.progress import Progress, no_progress
+from tallytree.releases.interval_bounds import check_intervals
+from tallytree.releases.released import REPORT, Released, as_path, read_folder
+from tallytree.report.report_page import write_report
+from tallytree.solvers.checks import Verification
+
+
+class Release(Released):
+    """Counts that are private, whole, not negative and add up, with the evidence.
+
+    Made by :func:`tallytree.release` or read by :func:`tallytree.load`.
+    """
+
+    def save(
+        self, folder: str | os.PathLike[str], *, replace: bool = False, replicates: int | None = None
+    ) -> None:
+        """Write the complete folder, as ``tallytree release`` does: with intervals, and with a report.
+
+        Intervals are made from so many ``replicates``, unless the release has some or takes long; with 0
+        there are none. Counts, measurements and manifest appear together or not at all; whatever goes wrong
+        after that is a warning, and costs the release nothing.
+        """
+        done = publish(lambda: (self, self.verify()), folder, replace=replace, replicates=replicates)
+        for problem in done.problems:
+            warnings.warn(problem, stacklevel=2)
+
+
+def load(folder: str | os.PathLike[str]) -> Release:
+    """Read a release from its folder. ``verify()`` of the result says whether it is intact."""
+    return read_folder(folder, Release)
+
+
+class Later(str):
+    """What can still be made of a release whose work was interrupted: a note of ours on the error."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Published:
+    """A release in its folder."""
+
+    release: Release
+    verification: Verification
+    note: str = ""
+    """Why there are no intervals, though nothing went wrong."""
+    problems: tuple[str, ...] = ()
+    """What is missing in the folder because something went wrong."""
+
+
+def publish(
+    make: Callable[[], tuple[Release, Verification]],
+    folder: str | os.PathLike[str],
+    *,
+    replace: bool = False,
+    replicates: int | None = None,
+    progress: Progress = no_progress,
+) -> Published:
+    """Make a release, check it, and write its complete folder.
+
+    The folder is begun first: a place that cannot be written to must not cost any budget.
+    """
+    path = as_path(folder)
+    with new_folder(path, replace=replace) as stage:
+        made, verification = make()
+        made.write_into(stage)
+    return _complete(Published(made, verification), path, replicates, progress)
+
+
+def _complete(done: Published, folder: Path, replicates: int | None, progress: Progress) -> Published:
+    """Add the intervals, and then the report.
+
+    The release is on the disk, and may have been paid for: whatever happens here must not cost it.
+    """
+    made, checks, note, problems = done.release, done.verification.checks, "", []
+    obstacle = find_obstacle(made) if replicates is None and made.intervals is None else None
+    if obstacle:
+        note = f"There are no intervals: {obstacle}."
+    elif made.intervals is None and replicates != 0:
+        try:
+            made = add_intervals(made, replicates=replicates or REPLICATES, progress=progress)
+            made.write_intervals(folder)
+            assert made.intervals is not None
+            checks = (*checks, check_intervals(made.intervals))
+        except BaseException as error:
+            command = shlex.join(["tallytree", "intervals", str(folder)])
+            later = f"The release is complete without intervals; they can be made later: {command}"
+            if not isinstance(error, Exception):
+                error.add_note(Later(later))
+                raise
+            made = done.release
+            problems.append(f"No intervals were made ({type(error).__name__}). {later}")
+    verification = Verification(checks)
+    if problem := try_report(made, folder, verification):
+        problems.append(problem)
+    return Published(made, verification, note, tuple(problems))
+
+
+def try_report(made: Release, folder: Path, verification: Verification) -> str:
+    """Write the report into the folder of a release; why it could not be written, if so.
+
+    It can be made again: whatever goes wrong with it must not cost what is in the folder.
+    """
+    try:
+        write_report(made, folder / REPORT, verification=verification)
+    except Exception as error:
+        return (
+            f"The report was not written ({type(error).__name__}); the release is complete without it. "
+            "'tallytree report' makes it later."
+        )
+    return ""
