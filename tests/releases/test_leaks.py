@@ -292,7 +292,7 @@ def test_a_release_shows_no_true_counts(name: str, listener: Listener, sandbox: 
 
     assert find_leaks(listener.hear(make)) == []
     assert find_leaks_below(sandbox) == []
-    assert len(list((sandbox / "work" / "out").iterdir())) == 3
+    assert len(list((sandbox / "work" / "out").iterdir())) == 4
 
 
 def test_the_search_itself_finds_a_release_without_noise(
@@ -469,7 +469,7 @@ def fail(*words: object, **options: object) -> None:
     raise RuntimeError("a bug")
 
 
-@pytest.mark.parametrize("where", ["plan", "solve", "write_manifest", "epsilon", "ledger", "mechanism"])
+@pytest.mark.parametrize("where", ["plan_within", "solve", "write_manifest", "epsilon", "ledger", "mechanism"])
 def test_a_traceback_with_all_variables_shows_no_true_counts(
     where: str, sandbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

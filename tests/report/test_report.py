@@ -540,6 +540,7 @@ def test_the_command_opens_the_browser_if_asked(run: Run, monkeypatch: pytest.Mo
 
 def test_bad_input_is_one_message_and_exit_code_2(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.geojson").write_text("no")
+    Path("made", REPORT).unlink()
     for words in (
         ["report", "nowhere"],
         ["report", "made", "--shapes", "bad.geojson"],

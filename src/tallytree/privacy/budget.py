@@ -10,12 +10,15 @@ from decimal import Decimal
 from fractions import Fraction
 from math import isqrt
 from numbers import Rational, Real
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from tallytree.errors import PrivacyError, name_choices, show
-from tallytree.privacy.neighbours import Bounds
-from tallytree.privacy.queries import Query
-from tallytree.sizes import Sizes, find_whole, is_numeral
+from tallytree.sizes import find_whole, is_numeral
+
+if TYPE_CHECKING:
+    from tallytree.privacy.neighbours import Bounds
+    from tallytree.privacy.queries import Query
+    from tallytree.sizes import Sizes
 
 # In what a privacy loss is counted, and which noise keeps to it.
 #
