@@ -47,7 +47,8 @@ def test_there_are_no_other_notebooks() -> None:
 @pytest.mark.slow
 def test_the_first_release_runs_and_shows_what_is_committed(tmp_path: Path) -> None:
     shown = run_as_committed(FIRST, tmp_path)
-    assert shown[-1].endswith("'release.parquet'], True)")
+    assert "'report.html'" in shown[-1]
+    assert shown[-1].endswith(" True)")
     assert list(tmp_path.iterdir()) == []
 
 
