@@ -646,7 +646,7 @@ def test_an_audit_catches_a_fault_in_what_releases_draw(
 
 
 def test_the_published_chain_is_caught_by_both_parts() -> None:
-    found = audit(PUBLISHED, runs=2000, seed=0)
+    found = audit(PUBLISHED, runs=4000, seed=0)
     assert found.is_caught_by_both
     assert found.verdict == found.exact_verdict == found.attack_verdict == Verdict.OVERSPENDS
     assert [each.verdict for each in found.attacks] == [Verdict.OVERSPENDS] * 2  # also by its counts alone
