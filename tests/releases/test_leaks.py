@@ -469,7 +469,9 @@ def fail(*words: object, **options: object) -> None:
     raise RuntimeError("a bug")
 
 
-@pytest.mark.parametrize("where", ["plan_within", "solve", "write_manifest", "epsilon", "ledger", "mechanism"])
+@pytest.mark.parametrize(
+    "where", ["plan_within", "solve", "write_manifest", "epsilon", "ledger", "mechanism"]
+)
 def test_a_traceback_with_all_variables_shows_no_true_counts(
     where: str, sandbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
