@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tallytree.counts.arrow import check_columns
-from tallytree.counts.engines.session import Opened
+from tallytree.counts.engines.session import Opened, Session
 from tallytree.errors import CountsError, show
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Records:
 
     opened: Opened
     columns: Columns
+    engine: Session
+    """What the table is in, and what that can do."""
     where: str = ""
     """How messages begin that are about this table."""
 

@@ -96,16 +96,18 @@ class Counter:
     def open(self, source: Table, frame: Table | None, columns: Columns) -> tuple[Records, Records | None]:
         """The tables of people and of groups; the people need no regions if the groups have them."""
         if frame is None:
-            return Records(self.session.read(source, columns.all, text=columns.keys), columns), None
+            opened = self.session.read(source, columns.all, text=columns.keys)
+            return Records(opened, columns, self.session), None
         listed = Columns(groups=columns.groups, regions=columns.regions)
         with _about(FRAME):
-            groups = Records(self.session.read(frame, listed.all, text=listed.keys), listed, FRAME)
+            opened = self.session.read(frame, listed.all, text=listed.keys)
+            groups = Records(opened, listed, self.session, FRAME)
         least = Columns(groups=columns.groups, regions=(), person=columns.person, quantity=columns.quantity)
         table = self.session.read(source, least.all, text=columns.keys, also=columns.regions)
         if frame is source or groups.opened.is_made_from(table):
             raise CountsError(NOT_A_FRAME)
         has_regions = set(columns.regions) <= set(table.names)
-        return Records(table, columns if has_regions else least), groups
+        return Records(table, columns if has_regions else least, self.session), groups
 
     def find_hierarchy(self, records: Records, root: str, root_level: str, *, drop: bool) -> Hierarchy:
         """The regions that a table names, in alphabetical order whatever the engine.

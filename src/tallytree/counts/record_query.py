@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tallytree.counts.record_columns import Columns, Records, have_like_groups
+from tallytree.counts.record_columns import Records, have_like_groups
 from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.neighbours import Bounds
 from tallytree.sizes import Sizes
@@ -36,9 +36,6 @@ FAR = 1e300
 """Beyond any quantity, but finite: NaN, which engines put above everything, is not between -FAR and FAR."""
 
 WHOLE = 2**53
-
-HAVE_TRY_CAST = ("duckdb", "pyspark", "snowflake", "trino")
-"""Engines that make null of a text that is not a number after all."""
 
 NUMBER = r"^\s*[-+]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?\s*$"
 
@@ -96,7 +93,7 @@ def _read_number(records: Records, name: str) -> ibis.Value:
     # Files of text have numbers as text; what is none becomes null. An engine by itself would take 1_0 for 10
     # (DuckDB, PostgreSQL) or 5d for 5 (Spark).
     plain = ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string"))
-    if records.table.get_backend().name in HAVE_TRY_CAST:
+    if records.engine.has_try_cast:
         # The strip keeps DuckDB from having its reader of CSV files cast, which does not try.
         return plain.strip().try_cast("float64")
     return plain.cast("float64")
@@ -168,11 +165,8 @@ def _list_codes(hierarchy: Hierarchy, whole: Sequence[bool]) -> pa.Table:
 # limit such as "at most n records of a group" would not do: there one person pushes another out. The hash
 # prefers no group, as the alphabet would.
 
-HAVE_MD5 = ("duckdb", "postgres", "pyspark", "mysql", "snowflake", "trino")
-"""Engines whose MD5 of a text is text, so that all of them keep the same records."""
 
-
-def negate_excess(held: ibis.Table, columns: Columns, bounds: Bounds) -> ibis.Table:
+def negate_excess(held: ibis.Table, people: Records, bounds: Bounds) -> ibis.Table:
     """The records beyond each person's first m, once more with their quantities negated.
 
     Added to all the records they leave m of each person; and every group is still named, as it must be.
@@ -181,23 +175,24 @@ def negate_excess(held: ibis.Table, columns: Columns, bounds: Bounds) -> ibis.Ta
     """
     import ibis
 
+    columns = people.columns
     persons = held.group_by("person").agg(records=held.count())
     busy = persons.filter(persons["records"] > bounds.max_records).select("person")
     rows = held.view().semi_join(busy, "person")
     has_quantity = columns.quantity is not None
-    order = [*_mix(rows, columns), *([rows["quantity"].desc()] if has_quantity else [])]
+    order = [*_mix(rows, people), *([rows["quantity"].desc()] if has_quantity else [])]
     ranked = rows.mutate(place=ibis.row_number().over(ibis.window(group_by=rows["person"], order_by=order)))
     excess = ranked.filter(ranked["place"] >= bounds.max_records)
     quantity = -excess["quantity"] if has_quantity else ibis.literal(-1, "int64")
     return excess.select(*columns.group_names, quantity=quantity, code=ibis.null("int32"))
 
 
-def _mix(rows: ibis.Table, columns: Columns) -> list[ibis.Value]:
+def _mix(rows: ibis.Table, people: Records) -> list[ibis.Value]:
     """What the records of a person are sorted by: the hash, where the engine has it; then the group."""
     import ibis
 
-    groups = [rows[name] for name in columns.group_names]
-    if rows.get_backend().name not in HAVE_MD5:
+    groups = [rows[name] for name in people.columns.group_names]
+    if not people.engine.has_md5:
         return groups
 
     @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
@@ -291,7 +286,7 @@ def _limit_persons(rows: ibis.Table, people: Records, counting: Counting, hold: 
     quantity = held["quantity"] if has_quantity else ibis.literal(1, "int64")
     code = held["code"].cast("int32")  # some engines have whole numbers of one kind only
     every = held.select(*columns.group_names, quantity=quantity, code=code)
-    return [every, negate_excess(held, columns, counting.bounds)]
+    return [every, negate_excess(held, people, counting.bounds)]
 
 
 def _span(code: ibis.Value) -> dict[str, ibis.Value]:

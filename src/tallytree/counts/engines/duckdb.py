@@ -28,6 +28,10 @@ POLL = 0.1
 class DuckDBSession(Session):
     """Runs queries in another thread, so that this one can show progress and hear of interruptions."""
 
+    backend_name = "duckdb"
+    has_try_cast = True
+    has_md5 = True
+
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
     ) -> Opened:

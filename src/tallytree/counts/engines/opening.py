@@ -7,8 +7,52 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tallytree.counts.arrow import Table
+from tallytree.counts.engines import duckdb, postgres, spark
 from tallytree.counts.engines.session import Engine, Session
 from tallytree.errors import EngineError
+
+
+class SparkTables(Session):
+    """Tables of Ibis' own connection to Spark."""
+
+    backend_name = "pyspark"
+    has_try_cast = True
+    has_md5 = True
+
+
+class MySQLTables(Session):
+    """Tables of MySQL."""
+
+    backend_name = "mysql"
+    has_md5 = True
+
+
+class SnowflakeTables(Session):
+    """Tables of Snowflake."""
+
+    backend_name = "snowflake"
+    has_try_cast = True
+    has_md5 = True
+
+
+class TrinoTables(Session):
+    """Tables of Trino."""
+
+    backend_name = "trino"
+    has_try_cast = True
+    has_md5 = True
+
+
+ENGINES: list[type[Session]] = [
+    duckdb.DuckDBSession,
+    postgres.PostgresSession,
+    SparkTables,
+    MySQLTables,
+    SnowflakeTables,
+    TrinoTables,
+]
+"""The engines that tables of Ibis may be in: a new one is a class, and a line here. A table in any other
+engine is counted all the same, by what every engine can do."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -17,8 +61,6 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
     """The engine that ``source`` is in; for files and data frames, the one that ``engine`` names."""
     import ibis
-
-    from tallytree.counts.engines import duckdb, postgres, spark
 
     chosen = engine or Engine()
     if isinstance(source, ibis.Table):
@@ -53,23 +95,18 @@ def is_address(source: Table) -> bool:
 
 def is_database(source: Table) -> bool:
     """Whether this is the URL of a database."""
-    from tallytree.counts.engines.postgres import SCHEMES
-
-    return isinstance(source, str) and source.startswith(SCHEMES)
+    return isinstance(source, str) and source.startswith(postgres.SCHEMES)
 
 
 def _use(table: Table) -> Session:
     """The engine of an Ibis table, which stays open."""
     from ibis.common.exceptions import IbisError
 
-    from tallytree.counts.engines.duckdb import DuckDBSession
-    from tallytree.counts.engines.postgres import PostgresSession
-
     try:
         backend = table.get_backend()
     except IbisError:
         raise EngineError("The Ibis table is not bound to one engine: use a table of a connection.") from None
-    kinds = {"duckdb": DuckDBSession, "postgres": PostgresSession}
+    kinds = {kind.backend_name: kind for kind in ENGINES}
     return kinds.get(backend.name, Session)(backend)
 
 

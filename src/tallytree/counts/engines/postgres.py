@@ -28,6 +28,9 @@ FORBIDDEN = """
 class PostgresSession(Session):
     """A database: text names one of its tables, unless it ends like a file."""
 
+    backend_name = "postgres"
+    has_md5 = True
+
     def read(
         self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
     ) -> Opened:

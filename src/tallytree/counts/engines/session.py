@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
@@ -144,7 +144,15 @@ class Opened:
 
 
 class Session:
-    """Any Ibis backend. Engines that can do more have a class of their own."""
+    """Any Ibis backend. An engine that can do more has a class of its own, which says so."""
+
+    backend_name: ClassVar[str] = ""
+    """What Ibis calls it: tables of such a backend are counted with this class."""
+    has_try_cast: ClassVar[bool] = False
+    """It makes null of a text that is not a number after all."""
+    has_md5: ClassVar[bool] = False
+    """Its function md5 makes a text of a text, in lower-case hexadecimal digits: it decides which records of
+    a person are kept, so that all engines that have it keep the same."""
 
     def __init__(self, backend: ibis.Backend) -> None:
         self.backend = backend

@@ -60,6 +60,9 @@ appender.stderr.layout.alwaysWriteExceptions = false
 class SparkBackend(Session):
     """Files are opened by Spark, on paths and addresses that all its executors can reach."""
 
+    has_try_cast = True
+    has_md5 = True
+
     def __init__(self, backend: ibis.Backend, session: SparkSession) -> None:
         super().__init__(backend)
         self._session = session
