@@ -125,7 +125,7 @@ def release_counts(source: str, *more: str, **changes: str) -> list[str]:
 
 WRONG: dict[str, tuple[list[str], str]] = {
     "without-source": (count(without="source"), "'source' is missing"),
-    "without-group": (count(without="group"), "'group' is missing: the column that tells groups apart"),
+    "without-group": (count(without="group"), "'group' is missing: the column that identifies the group"),
     "without-region": (count(without="region"), "'regions' is missing"),
     "without-sizes": (count(without="sizes"), "'sizes' is missing"),
     "without-out": (count(without="out"), "'out' is missing"),
@@ -154,7 +154,10 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "sizes-reversed": (count(sizes="3:0"), "are not a range"),
     "sizes-text": (count(sizes="few"), "not a range such as 1:20"),
     "sizes-many": (release(sizes="0:2000000"), "more than 1048576"),
-    "records-without-person": (release(max_records="2"), "max_records needs the column of persons"),
+    "records-without-person": (
+        release(max_records="2"),
+        "max_records needs the column that identifies the person",
+    ),
     "records-zero": (count(person="person", max_records="0"), "max_records must be a whole number from 1"),
     "records-text": (count(person="person", max_records="few"), "'--max-records'.* valid integer"),
     "quantity-huge": (count(quantity="hours", max_quantity="99999999999"), "max_quantity must be"),
@@ -465,7 +468,7 @@ def test_no_space_to_spill_to_is_one_clear_error(many: Path, place: Path) -> Non
 def test_output_onto_a_full_disk_is_an_error_that_tells_the_truth(place: Path) -> None:
     with Path("/dev/full").open("w") as full:
         outcome = run_process(place, *count(), stdout=full)
-    check_refused(outcome, place, "What was done cannot be shown: No space left")
+    check_refused(outcome, place, "The output could not be printed: No space left")
     assert pa_parquet.read_table(place / "out.parquet").num_rows > 0
 
 

@@ -121,6 +121,6 @@ def print_intervals(release: Release) -> None:
         )
     print_table(
         f"{float(100 * found.coverage):g} % intervals of the counts, from {found.replicates} replicates",
-        ["level", "half of them within", "the widest", "zeros that may not be"],
+        ["level", "median half-width", "widest", "zeros within noise"],
         rows,
     )

@@ -127,7 +127,7 @@ def _run_and_report() -> NoReturn:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         _drop_output()
-        _fail(f"What was done cannot be shown: {describe(error)}.", WRONG)
+        _fail(f"The output could not be printed: {describe(error)}.", WRONG)
     except Exception as error:
         if os.environ.get("TALLYTREE_DEBUG"):
             raise

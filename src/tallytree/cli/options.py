@@ -54,7 +54,7 @@ RootLevel = Annotated[
 ]
 Spec = Annotated[
     Path | None,
-    typer.Option("--spec", help="A TOML file with these settings; flags given as well win.", metavar="FILE"),
+    typer.Option("--spec", help="A TOML file with these settings; flags override it.", metavar="FILE"),
 ]
 
 PEOPLE = "Records of people"
@@ -64,7 +64,7 @@ Group = Annotated[
     list[str] | None,
     typer.Option(
         "--group",
-        help="The column that tells groups apart; repeat if it takes several.",
+        help="The column that identifies the group; repeat it if several columns do.",
         metavar="COLUMN",
         rich_help_panel=PEOPLE,
     ),
@@ -73,9 +73,9 @@ Person = Annotated[
     str | None,
     typer.Option(
         "--person",
-        help="The column that says whose a record is.",
+        help="The column that identifies the person.",
         metavar="COLUMN",
-        show_default="each is somebody else's",
+        show_default="each record is a different person",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -83,7 +83,7 @@ Quantity = Annotated[
     str | None,
     typer.Option(
         "--quantity",
-        help="The column of quantities, which add up to sizes.",
+        help="The column of quantities: the size of a group is their sum.",
         metavar="COLUMN",
         show_default="each record counts 1",
         rich_help_panel=PEOPLE,
@@ -93,7 +93,7 @@ MaxRecords = Annotated[
     int | None,
     typer.Option(
         "--max-records",
-        help="Records of a person that count.",
+        help="The most records of one person that count.",
         metavar="N",
         parser=parse_whole,
         show_default="1",
@@ -104,7 +104,7 @@ MaxQuantity = Annotated[
     int | None,
     typer.Option(
         "--max-quantity",
-        help="The largest quantity of a record; what is above it is cut. --quantity needs it.",
+        help="The largest quantity of one record; larger ones are cut to it. Required with --quantity.",
         metavar="N",
         parser=parse_whole,
         rich_help_panel=PEOPLE,
@@ -134,7 +134,7 @@ RegionTable = Annotated[
     str | None,
     typer.Option(
         "--hierarchy",
-        help="A public table of the regions, so that one without groups appears too.",
+        help="A public table of all regions, including those without groups.",
         metavar="TABLE",
     ),
 ]

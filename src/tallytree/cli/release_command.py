@@ -80,7 +80,7 @@ def release(
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help="How: see 'tallytree mechanisms'.",
+            help="The mechanism: see 'tallytree mechanisms'.",
             metavar="NAME",
             show_default="cumulative-joint",
             rich_help_panel=PRIVACY,
@@ -89,7 +89,7 @@ def release(
     budget: Annotated[
         str | None,
         typer.Option(
-            help="How the levels share the budget: positive weights.",
+            help="Positive weights by which the levels share the budget.",
             metavar="LEVEL=W,...",
             show_default="evenly",
             rich_help_panel=PRIVACY,
@@ -98,7 +98,7 @@ def release(
     public_totals: Annotated[
         str | None,
         typer.Option(
-            help="Keep the public numbers of groups of regions down to this level.",
+            help="Keep the public numbers of groups of all regions down to this level.",
             metavar="LEVEL",
             rich_help_panel=PRIVACY,
         ),
@@ -177,7 +177,7 @@ def release(
     replicates: Annotated[
         int | None,
         typer.Option(
-            help="Runs of the mechanism on the released counts, for the intervals; 0 for none.",
+            help="Replicates of the mechanism from which intervals are made; 0 for no intervals.",
             metavar="N",
             parser=parse_whole,
             show_default="50",

@@ -102,7 +102,7 @@ class CountSpec:
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
         if "group" not in values:
-            raise SpecError("The setting 'group' is missing: the column that tells groups apart.")
+            raise SpecError("The setting 'group' is missing: the column that identifies the group.")
 
     def count(self, progress: Progress) -> GroupCounts:
         """Count the groups of the source. Sensitive."""

@@ -58,7 +58,7 @@ def count_groups(
     does the work, and only counts per region and size come back. ``engine`` sets its memory and the like,
     or chooses Spark for files.
 
-    ``group`` is the column (or columns) that tells groups apart, and ``regions`` those of the regions, from
+    ``group`` is the column (or columns) that identifies the group, and ``regions`` those of the regions, from
     the level below the root on. The size of a group is the sum of its records' ``quantity``, or their
     number. Three bounds are enforced: of each ``person`` at most ``max_records`` records count (chosen
     by a hash of person and group: see ``counts/record_query.py``), each with a quantity clipped to
@@ -96,9 +96,7 @@ def count_groups(
         raise CountsError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {show(missing)}.")
     bounds = Bounds(max_records=max_records, max_quantity=1 if max_quantity is None else max_quantity)
     if person is None and max_records != 1:
-        raise CountsError(
-            "max_records needs the column of persons: without it nobody knows whose a record is."
-        )
+        raise CountsError("max_records needs the column that identifies the person.")
     if hierarchy is not None:
         _check_hierarchy(hierarchy, columns)
     if engine is not None and not isinstance(engine, Engine):

@@ -120,7 +120,7 @@ def find_widths(first: Sequence[SummaryPool], second: Sequence[SummaryPool]) -> 
     """By how much the spread of replicates falls short, for each statistic: a factor of at least one.
 
     Post-processing leaves counts that it changes less when it meets them again, so replicates of a release
-    differ less than releases do. By how much, replicates of a replicate tell (the iterated bootstrap).
+    differ less than releases do. A second round of replicates measures the shortfall (iterated bootstrap).
     """
     ratios: list[Floats] = []
     for one, other in zip(first, second, strict=True):

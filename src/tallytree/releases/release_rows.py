@@ -215,7 +215,7 @@ def find_cells(
         raise FolderError(f"A row has a size that is not from {sizes[0]} to {sizes[1]}.")
     levels = _find_levels(table, hierarchy.levels)
     if (levels < 0).any():
-        raise FolderError("A row names a level that there is not.")
+        raise FolderError("A row has an unknown level.")
     columns = [encode_column(table[name]) for name in hierarchy.levels]
     heads, run = find_runs([levels.astype(np.int32), *(column.codes for column in columns)])
     level = levels[heads]

@@ -1,7 +1,7 @@
 """The best unbiased estimates: from the measurements alone, with exact variances.
 
-Released counts are whole and not negative, which makes them err upwards where there are few groups. Who would
-rather have no bias than no negative counts takes these. Each is the linear combination of all measurements
+Released counts are whole and not negative, which biases them upwards where there are few groups. Use these
+estimates if you prefer unbiased ones to non-negative ones. Each is the linear combination of all measurements
 with the least variance among the unbiased ones: a region's own answers, those of the regions below it, and
 those above and beside it. On a tree that takes one pass up and one down (belief propagation, here exact).
 """

@@ -6,8 +6,8 @@ leaves feel only the mean of d: so the system is solved for one value per span, 
 of the node alone.
 
 The preconditioner looks at groups of spans, few and exactly (``grouped_system``); and within the groups at
-wavelets, each by itself (``wavelets``): without what they have to do with each other, each is solved exactly
-by elimination along the tree, and so is the small system of the groups.
+wavelets (``leaf_responses``): ignoring the coupling between wavelets, each is solved exactly by elimination
+along the tree, and so is the small system of the groups.
 """
 
 from __future__ import annotations
