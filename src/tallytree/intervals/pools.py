@@ -6,7 +6,7 @@ are alike. For a released count v, what is wanted is how far the known counts li
 
 *   *Large* counts, which noise does not bring near zero, differ by their biases and standard errors alone:
     known less made, less the cell's own bias, in units of its own standard error, is pooled over the level.
-*   *Small* counts are pooled with the ones of like value in like surroundings (``contexts``). Non-negativity
+*   *Small* counts are pooled with the ones of like value in like surroundings. Non-negativity
     makes their errors lopsided: most made zeros were known zeros, and some were not. So the interval is that
     of the known counts that are *not* zero, and goes on to zero where zero is likely. Else a made zero would
     stand for zero alone, and hardly any count that is small but not zero would be covered.

@@ -130,7 +130,7 @@ def round_scale_up(scale: Fraction) -> float:
 
 
 def _fill_with(sample: Callable[[list[int]], list[int]]) -> Fill:
-    """OpenDP adds noise to answers: it is given zeros, and the answers never leave ``measurement``."""
+    """OpenDP adds noise to answers: it is given zeros, and the answers never leave ``door``."""
 
     def fill(out: Ints) -> None:
         out[:] = sample([0] * len(out))

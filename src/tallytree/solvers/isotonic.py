@@ -1,6 +1,6 @@
 """Isotonic regression in whole numbers: the nearest non-decreasing counts, exactly.
 
-By pooling adjacent violators, in linear time and exact arithmetic (``blocks``): only the result is rounded,
+By pooling adjacent violators, in linear time and exact arithmetic: only the result is rounded,
 so that no rounding is led astray by an error in the last digit of a mean. The fit within bounds is the
 unbounded one, clipped; and the fit rounded half up is an optimum over whole numbers (tested by enumeration).
 """

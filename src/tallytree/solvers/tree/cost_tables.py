@@ -8,7 +8,7 @@ Two corrections. The paper's domains D = {n~ - delta .. n~ + delta}, restricted 
 empty or leave the optimum out (when the total is far from the noisy sum, or a noisy count far below
 zero). Here the algorithm starts with them and doubles delta until no value lies at an end that only
 delta set: then every single exchange stays within the domains, so the optimum within them is the
-optimum (``certificate``). And line 2 of Algorithm 1 needs the cost of the step *down* from v, for all
+optimum (``tree_model``). And line 2 of Algorithm 1 needs the cost of the step *down* from v, for all
 v up to the minimum.
 """
 
