@@ -268,7 +268,7 @@ SETTINGS: list[Case] = [
         "records-without-person",
         lambda b: count(max_records=2),
         CountsError,
-        "max_records needs the column of",
+        "max_records needs the column that",
     ),
     ("records-zero", lambda b: count(person="person", max_records=0), PrivacyError, "from 1 to 1048576"),
     ("records-fraction", lambda b: count(person="person", max_records=1.5), PrivacyError, "max_records must"),
