@@ -103,24 +103,20 @@ def find_cycles(package: Path) -> list[int]:
 
 
 def find_wide(modules: list[Path]) -> list[str]:
-    """Functions with many parameters, but for commands, whose parameters are their options."""
-    found = []
-    for path in modules:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                given = node.args
-                names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-                is_command = path.parent.name == "cli" and any(
-                    "typer" in ast.unparse(each)
-                    for each in (given.args + given.kwonlyargs)[:1]
-                    if each.annotation
-                )
-                if (
-                    len([name for name in names if name not in ("self", "cls")]) > MOST_PARAMETERS
-                    and not is_command
-                ):
-                    found.append(f"{path.name}: {node.name}")
-    return found
+    """Functions with many parameters, but for those of the command line, whose parameters are its options."""
+    return [
+        f"{path.name}: {node.name}"
+        for path in modules
+        if path.parent.name != "cli"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and count_parameters(node.args) > MOST_PARAMETERS
+    ]
+
+
+def count_parameters(given: ast.arguments) -> int:
+    """Parameters of a function, without the object that it belongs to."""
+    names = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(names) - sum(name in ("self", "cls") for name in names)
 
 
 def measure(folders: list[Path]) -> list[dict[str, str]]:

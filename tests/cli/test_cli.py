@@ -214,13 +214,13 @@ import signal, sys
 from tallytree.cli import release_command
 from tallytree.cli.main import main
 
-publish = release_command._publish
+make = release_command._make
 
-def publish_late(*words, **options):
+def make_late(*words, **options):
     signal.raise_signal(signal.SIGINT)
-    return publish(*words, **options)
+    return make(*words, **options)
 
-release_command._publish = publish_late
+release_command._make = make_late
 main()
 """
 

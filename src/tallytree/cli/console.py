@@ -22,7 +22,7 @@ from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 
 if TYPE_CHECKING:
-    from tallytree.publishing.publisher import Release
+    from tallytree.publishing.publisher import Published, Release
     from tallytree.research.reproduction.measuring import Tell
     from tallytree.solvers.checks import Verification
 
@@ -176,6 +176,34 @@ def print_checks(verification: Verification) -> None:
         ],
         left=3,
     )
+
+
+def publish_and_tell(
+    make: Callable[[Progress], tuple[Release, Verification]],
+    folder: str | Path,
+    *,
+    replace: bool = False,
+    replicates: int | None,
+    quiet: bool,
+) -> Published:
+    """Make a release and write its folder; say what is missing in it, also if that was interrupted."""
+    from tallytree.publishing.publisher import Later, publish
+
+    try:
+        with show_progress(quiet=quiet) as progress:
+            done = publish(
+                lambda: make(progress), folder, replace=replace, replicates=replicates, progress=progress
+            )
+    except BaseException as error:
+        for note in getattr(error, "__notes__", ()):
+            if isinstance(note, Later):
+                print_error(note)
+        raise
+    for problem in done.problems:
+        print_error(problem)
+    if done.note and not quiet:
+        print_text(done.note)
+    return done
 
 
 def print_release(release: Release, verification: Verification) -> None:

@@ -7,13 +7,12 @@ import typer
 
 from tallytree.cli.console import (
     Json,
-    print_error,
     print_json,
     print_next_step,
     print_release,
     print_table,
     print_text,
-    show_progress,
+    publish_and_tell,
     summarize,
 )
 from tallytree.cli.intervals_command import print_intervals
@@ -41,22 +40,18 @@ def demo(
     from tallytree.mechanisms.registry import DEFAULT
     from tallytree.privacy.budget import Budget
     from tallytree.publishing.pipeline import Order, release_within
-    from tallytree.publishing.publisher import publish
     from tallytree.research.evaluation import evaluate
 
     counts = generate_nation()
     order = Order.of(Budget(epsilon=epsilon), mechanism=DEFAULT, noise=None)
-    with show_progress(quiet=as_json) as progress:
-        done = publish(
-            lambda: release_within(order, counts, progress=progress),
-            out,
-            replace=_is_demo(out),
-            replicates=REPLICATES,
-            progress=progress,
-        )
+    done = publish_and_tell(
+        lambda progress: release_within(order, counts, progress=progress),
+        out,
+        replace=_is_demo(out),
+        replicates=REPLICATES,
+        quiet=as_json,
+    )
     made = done.release
-    for problem in done.problems:
-        print_error(problem)
     errors = evaluate(made, counts).to_pylist()
     if as_json:
         print_json({**summarize(made, done.verification, str(out)), "errors": errors})

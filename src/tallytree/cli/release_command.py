@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +18,7 @@ from tallytree.cli.console import (
     print_release,
     print_text,
     print_warning,
-    show_progress,
+    publish_and_tell,
     summarize,
 )
 from tallytree.cli.intervals_command import describe, print_intervals
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     from tallytree.privacy.budget import Loss
     from tallytree.progress import Progress
     from tallytree.publishing.pipeline import Order
-    from tallytree.publishing.publisher import Published, Release
+    from tallytree.publishing.publisher import Release
     from tallytree.solvers.checks import Verification
 
 PRIVACY = "Privacy and accuracy"
@@ -195,9 +196,9 @@ def release(
     for each leaf region and size, with the number of groups.
 
     The folder holds the counts with intervals, the noisy measurements, a manifest that says what is promised,
-    and a report to read and explore; it appears complete or not at all. With --ledger, the loss is charged to
-    a dataset's budget before any noise is drawn. Without one nothing remembers that epsilons of several
-    releases add up.
+    and a report to read and explore. Counts, measurements and manifest appear together or not at all;
+    intervals and report follow. With --ledger, the loss is charged to a dataset's budget before any noise is
+    drawn. Without one nothing remembers that epsilons of several releases add up.
     """
     given = locals()
     from tallytree.cli.specs import ReleaseSpec, parse_budget
@@ -211,17 +212,13 @@ def release(
     book = _find_ledger(settings, draft.loss)
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
-        with show_progress(quiet=as_json) as progress:
-            done = _publish(settings, order, book, progress)
+        make = partial(_make, settings, order, book)
+        done = publish_and_tell(make, settings.out, replicates=settings.replicates, quiet=as_json)
         made, charged = done.release, done.release.manifest["privacy"]["ledger"]
-        for problem in done.problems:
-            print_error(problem)
         if as_json:
             summary = summarize(made, done.verification, settings.out)
             print_json({**summary, "ledger": charged, **describe(made)})
             return
-        if done.note:
-            print_text(done.note)
         print_release(made, done.verification)
         print_intervals(made)
         receipt = read_receipt(made.manifest)
@@ -230,23 +227,15 @@ def release(
         print_opening(Path(settings.out))
 
 
-def _publish(settings: ReleaseSpec, order: Order, book: Ledger | None, progress: Progress) -> Published:
-    """Make the release and write its folder; if that is interrupted, say what can still be done."""
+def _make(
+    settings: ReleaseSpec, order: Order, book: Ledger | None, progress: Progress
+) -> tuple[Release, Verification]:
+    """Count, and make the release."""
     from tallytree.publishing.pipeline import release_within
-    from tallytree.publishing.publisher import Later, publish
 
-    def make() -> tuple[Release, Verification]:
-        counts = settings.count(progress)
-        _tell_size(counts)
-        return release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
-
-    try:
-        return publish(make, settings.out, replicates=settings.replicates, progress=progress)
-    except BaseException as error:
-        for note in getattr(error, "__notes__", ()):
-            if isinstance(note, Later):
-                print_error(note)
-        raise
+    counts = settings.count(progress)
+    _tell_size(counts)
+    return release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
 
 
 def _tell_size(counts: GroupCounts) -> None:

@@ -192,13 +192,10 @@ class ReleaseSpec(CountSpec):
 
         What is wrong with it is refused here.
         """
-        from tallytree.intervals.replicates import check_replicates
         from tallytree.publishing.pipeline import Order
 
         check_region_columns(self.regions)
         check_root(self.root, self.root_level)
-        if self.replicates is not None and self.replicates != 0:
-            check_replicates(self.replicates)
         budget = Budget(
             epsilon=self.epsilon,
             delta=self.delta,

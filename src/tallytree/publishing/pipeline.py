@@ -74,7 +74,6 @@ def release(
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")
-    _check_dataset(ledger, dataset)
     book = None if ledger is None else open_ledger(ledger)
     asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
     order = Order.of(asked, mechanism=mechanism, noise=noise)
@@ -137,18 +136,14 @@ def release_within(
     progress: Progress = no_progress,
 ) -> tuple[Release, Verification]:
     """The same with all that was decided beforehand as one value; also returns its checks."""
-    _check_dataset(ledger, dataset)
+    if ledger is None and dataset is not None:
+        raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
     plan = order.plan(counts)
     if ledger is None:
         return _carry_out(order, plan, counts, progress, None)
     with ledger.tell_what_was_spent():
         receipt = ledger.charge(plan.loss, what=_describe_purpose(order.mechanism, plan), dataset=dataset)
         return _carry_out(order, plan, counts, progress, receipt)
-
-
-def _check_dataset(ledger: object, dataset: str | None) -> None:
-    if ledger is None and dataset is not None:
-        raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
 
 
 def _carry_out(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tallytree.files import new_folder
-from tallytree.intervals.replicates import REPLICATES, add_intervals, find_obstacle
+from tallytree.intervals.replicates import REPLICATES, add_intervals, check_replicates, find_obstacle
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.interval_bounds import check_intervals
 from tallytree.releases.released import REPORT, Released, as_path, read_folder
@@ -74,6 +74,8 @@ def publish(
     The folder is begun first: a place that cannot be written to must not cost any budget.
     """
     path = as_path(folder)
+    if replicates is not None and replicates != 0:
+        check_replicates(replicates)
     with new_folder(path, replace=replace) as stage:
         made, verification = make()
         made.write_into(stage)
@@ -97,12 +99,12 @@ def _complete(done: Published, folder: Path, replicates: int | None, progress: P
             checks = (*checks, check_intervals(made.intervals))
         except BaseException as error:
             command = shlex.join(["tallytree", "intervals", str(folder)])
-            later = f"The release is complete without intervals; they can be made later: {command}"
+            later = "The release is complete without {}; they can be made later: " + command
             if not isinstance(error, Exception):
-                error.add_note(Later(later))
+                error.add_note(Later(later.format("intervals and report")))
                 raise
             made = done.release
-            problems.append(f"No intervals were made ({type(error).__name__}). {later}")
+            problems.append(f"No intervals were made ({type(error).__name__}). {later.format('intervals')}")
     verification = Verification(checks)
     if problem := try_report(made, folder, verification):
         problems.append(problem)
