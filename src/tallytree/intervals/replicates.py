@@ -15,7 +15,8 @@ from tallytree.errors import IntervalsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.pools import CellPool
 from tallytree.intervals.summaries import SummaryPool, find_widths
-from tallytree.limits import MAX_MEASURED
+from tallytree.kernels import share_work
+from tallytree.limits import MAX_MEASURED, count_processors
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.accuracy import find_count_deviation
 from tallytree.privacy.budget import Exact, parse_exact
@@ -90,6 +91,8 @@ REPLICATES, COVERAGE = 50, "0.9"
 LEAST_REPLICATES, MOST_REPLICATES = 10, 10_000
 MOST_CELLS = 10**8
 """Regions x sizes: the errors of every cell are kept until the last replicate."""
+MOST_SHARED = 10**6
+"""Up to so many, replicates are made side by side."""
 TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
 
 
@@ -227,11 +230,18 @@ class _Runner:
     ) -> list[Ints]:
         """Show each replicate of ``counts`` to the pools, level by level; the last one of them."""
         answered = answer_again(self.plan, counts)
-        for seed in seeds:
+
+        def make(_: int, seed: int) -> list[Ints]:
             solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
-            made = [solved[level] for level in range(len(answered))]
-            for pool in pools:
-                for level, values in enumerate(made):
-                    pool[level].add(values)
-            self.report(1)
+            return [solved[level] for level in range(len(answered))]
+
+        # Small ones are made side by side: sharing a single one out takes longer than its work.
+        is_small = sum(values.size for values in answered) <= MOST_SHARED and not self.method.small
+        together = count_processors() if is_small else 1
+        for first in range(0, len(seeds), together):
+            for made in share_work(make, seeds[first : first + together]):
+                for pool in pools:
+                    for level, values in enumerate(made):
+                        pool[level].add(values)
+                self.report(1)
         return made
