@@ -29,7 +29,7 @@ from tallytree.privacy.plan import Draft, Plan
 from tallytree.privacy.zcdp import check_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.publishing.publisher import Release
-from tallytree.releases.manifest import write_manifest
+from tallytree.releases.manifest import state_privacy, write_manifest
 from tallytree.releases.release_columns import check_level_names
 from tallytree.releases.released import MAKER
 from tallytree.sizes import Sizes
@@ -154,17 +154,23 @@ def _carry_out(
     finish = progress("Making the counts add up", 1)
     solution = order.mechanism.postprocess(measurements, total=counts.total)
     finish(1)
-    manifest = write_manifest(
-        mechanism=order.mechanism,
-        plan=plan,
+    privacy = state_privacy(
+        plan,
         total=counts.total,
         noise=measurements.noise,
         assumptions=counts.assumptions,
         has_frame=counts.has_frame,
         enforced=counts.is_enforced,
+        receipt=receipt,
+    )
+    manifest = write_manifest(
+        privacy=privacy,
+        mechanism=order.mechanism,
+        plan=plan,
+        total=counts.total,
+        has_frame=counts.has_frame,
         solution=solution,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        receipt=receipt,
     )
     made = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
     verification = made.verify()

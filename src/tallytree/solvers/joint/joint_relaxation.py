@@ -174,7 +174,7 @@ class _Search:
         pool.run(
             lambda some: _fit_tree(
                 problem.tree.parent, problem.inner, 1.0 / self.weights, problem.inner_totals, sums, slack,
-                found, some.start, some.stop,
+                found, (some.start, some.stop),
             )
         )  # fmt: skip
         return found
@@ -319,8 +319,7 @@ def _fit_tree(
     sums: Floats,
     slacks: Floats,
     multipliers: Floats,
-    start: int,
-    stop: int,
+    some: tuple[int, int],
 ) -> None:
     """Multipliers of the least-squares fit on the tree, size by size: two passes.
 
@@ -331,7 +330,7 @@ def _fit_tree(
     nodes, sizes = noisy.shape
     below, slack = np.empty(nodes), np.empty(nodes)
     estimate, variance, prices = np.empty(nodes), np.empty(nodes), np.empty(nodes)
-    for i in range(start, stop):
+    for i in range(some[0], some[1]):
         last = i == sizes - 1
         for v in range(nodes):
             below[v], slack[v] = sums[v, i], slacks[v, 1 if last else 0]

@@ -166,23 +166,21 @@ def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int) -> tu
     reals = weights.astype(np.float64)
     counts = Cells(np.empty_like(noisy.inner), np.empty_like(noisy.leaf))
     costs = np.empty((len(noisy.inner), 4, len(tree.level)), dtype=np.int64)
-    exchanges = np.zeros(len(noisy.inner), dtype=np.int64)
+    exchanges = np.zeros(len(noisy.inner), dtype=np.int64)  # of the sizes that were done together
     pool = RowPool(len(noisy.inner))
     lines, price = relax(tree, noisy, reals, total, pool)
     counts.inner[:, 0] = _round_roots(lines.start[:, 0] + lines.slope[:, 0] * price, total)
 
     def solve(sizes: slice) -> None:
-        _solve_trees(
+        exchanges[sizes.start] = _solve_trees(
             tree,
             noisy.some(sizes),
-            reals,
             weights,
             price,
             lines.some(sizes),
             sizes.start,
             counts.some(sizes),
             costs[sizes],
-            exchanges[sizes],
         )
 
     pool.run(solve)
@@ -201,19 +199,20 @@ def _round_roots(wanted: Floats, total: int) -> Ints:
 def _solve_trees(
     tree: Tree,
     noisy: Cells,
-    reals: Floats,
     weights: Ints,
     price: float,
     lines: Relaxed,
     first: int,
     counts: Cells,
     costs: Ints,
-    exchanges: Ints,
-) -> None:
-    """Each size's tree for the root count that it was given."""
+) -> int:
+    """Each size's tree for the root count that it was given; how many exchanges it took."""
+    reals = weights.astype(np.float64)
     prices = np.empty(len(tree.level))
+    exchanges = 0
     for s in range(len(noisy.inner)):
         t, u, x, y = noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s]
         line = Relaxed(lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s])
-        round_tree(tree, t, u, reals, price, line, first + s, prices, x, y)
-        exchanges[s] = balance_tree(Subtree(tree, weights, t, u, x, y, costs[s]))
+        round_tree(tree, Cells(t, u), reals, price, line, first + s, prices, Cells(x, y))
+        exchanges += balance_tree(Subtree(tree, weights, t, u, x, y, costs[s]))
+    return exchanges

@@ -24,24 +24,23 @@ Ints = npt.NDArray[np.int64]
 @kernel
 def round_tree(
     tree: Tree,
-    noisy_inner: Ints,
-    noisy_leaf: Ints,
+    noisy: Cells,
     weights: Floats,
     price: float,
     line: Relaxed,
     turn: int,
     prices: Floats,
-    inner: Ints,
-    leaf: Ints,
+    counts: Cells,
 ) -> None:
-    """Fill ``inner`` and ``leaf``, one size's counts, below the root, whose count is given.
+    """Fill in one size's counts below the root, whose count is given.
 
     ``turn`` varies which leaves of a family get the units that cannot be split evenly, so that no
     region always comes first. ``prices`` is scratch, one number for each inner node.
     """
     prices[0] = price
+    inner = counts.inner
     for v in range(len(tree.level)):
-        q = price_below(v, prices[v], tree, noisy_inner, weights, line)
+        q = price_below(v, prices[v], tree, noisy.inner, weights, line)
         unit = 2.0 * weights[tree.level[v] + 1]
         wanted, slope = line.in_sum[v] + line.in_count[v] * q / unit, line.in_count[v] / unit
         for c in range(tree.inner[v], tree.inner[v + 1]):
@@ -58,7 +57,7 @@ def round_tree(
             given = upto
         first, stop = tree.family[v], tree.family[v + 1]
         if first < stop:
-            fill(noisy_leaf[first:stop], inner[v] - given, q / unit, turn, leaf[first:stop])
+            fill(noisy.leaf[first:stop], inner[v] - given, q / unit, turn, counts.leaf[first:stop])
         else:
             inner[tree.inner[v + 1] - 1] += inner[v] - given
 
