@@ -27,7 +27,7 @@ from tallytree.intervals.replicates import make_intervals
 from tallytree.limits import count_processors
 from tallytree.privacy.accuracy import find_count_deviation
 from tallytree.releases.interval_bounds import Intervals
-from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.releases.statistics import find_statistics, summarize
 from tallytree.research.reproduction.measuring import describe_machine
 from tallytree.research.reproduction.study_data import COUNTY_FILE
 
@@ -203,7 +203,7 @@ def compare(tally: Tally, counts: tt.GroupCounts, plan: tt.Plan, found: Interval
         for kind, which in zip(KINDS, (truth >= 0, truth > 0, well_above), strict=True):
             tally.add(level, kind, inside[which], width[which])
         known, bounds = summarize(truth, counts.sizes), found.summaries[level]
-        for place, name in enumerate(STATISTICS):
+        for place, name in enumerate(bounds.names):
             low, high, value = bounds.low[:, place], bounds.high[:, place], known[:, place]
             off = 1e-9 * np.abs(value)  # means are fractions
             tally.add(level, name, (low - off <= value) & (value <= high + off), high - low)
@@ -234,13 +234,14 @@ def _say(met: bool) -> str:
 
 def _write_study(study: Study, tallies: dict[str, Tally]) -> str:
     rows, summaries = [], []
+    told = [statistic.name for statistic in find_statistics()]
     for name, tally in tallies.items():
         for level, title in enumerate(("nation", "state", "county")):
             shares = [f"{tally.share(level, kind):.1%}" for kind in KINDS]
             widths = [f"{tally.mean_width(level, kind):,.1f}" for kind in KINDS[1:]]
             rows.append([f"`{name}`", title, *shares, *widths])
             summaries.append(
-                [f"`{name}`", title, *(f"{tally.share(level, statistic):.1%}" for statistic in STATISTICS)]
+                [f"`{name}`", title, *(f"{tally.share(level, statistic):.1%}" for statistic in told)]
             )
     header = ["mechanism", "level", *KINDS, "width, not zero", "width, well above"]
     return "\n\n".join(
@@ -248,7 +249,7 @@ def _write_study(study: Study, tallies: dict[str, Tally]) -> str:
             f"## {study.sizes:,} sizes: {study.releases} releases, {study.replicates} replicates each",
             write_table(header, rows),
             "The numbers that sum up a region, covered:",
-            write_table(["mechanism", "level", *(f"`{name}`" for name in STATISTICS)], summaries),
+            write_table(["mechanism", "level", *(f"`{name}`" for name in told)], summaries),
         ]
     )
 

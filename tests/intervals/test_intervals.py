@@ -35,7 +35,8 @@ from tallytree.intervals.summaries import SummaryPool, find_widths
 from tallytree.mechanisms.registry import find_mechanism
 from tallytree.privacy.accuracy import find_count_deviation, find_variance
 from tallytree.privacy.plan import LevelPlan, Plan
-from tallytree.releases.interval_bounds import BOUNDS, INTERVALS, SUMMARIES, check_intervals
+from tallytree.releases.interval_bounds import INTERVALS, SUMMARIES, check_intervals
+from tallytree.releases.release_columns import BOUNDS
 from tallytree.releases.statistics import QUANTILES, STATISTICS, summarize
 from tallytree.solvers.unbiased import Estimates, estimate_counts, estimate_size_sums
 from tests.instances import random_hierarchy
@@ -282,6 +283,9 @@ def test_zeros_among_zeros_stay_zero_and_zeros_among_others_do_not() -> None:
     assert (found.low[:, :10][zeros] == 0).all()
 
 
+TOLD = [statistic.name for statistic in STATISTICS]
+
+
 def test_replicates_of_replicates_widen_what_shrinks() -> None:
     """Each generation here has nine tenths of the spread of the one before."""
     rng = np.random.default_rng(5)
@@ -294,7 +298,7 @@ def test_replicates_of_replicates_widen_what_shrinks() -> None:
         return made
 
     widths = find_widths([pool(90)], [pool(81)])
-    assert widths[STATISTICS.index("groups")] == pytest.approx(1 / 0.9, rel=0.03)
+    assert widths[TOLD.index("groups")] == pytest.approx(1 / 0.9, rel=0.03)
     assert (find_widths([pool(81)], [pool(90)]) == 1.0).all()
 
 
@@ -305,7 +309,7 @@ def pool_summaries(released: Ints, made: list[Ints]) -> SummaryPool:
     return pool
 
 
-AS_THEY_ARE = np.ones(len(STATISTICS))
+AS_THEY_ARE = np.ones(len(TOLD))
 
 
 def test_what_sums_up_a_region_gets_intervals_of_its_own_errors() -> None:
@@ -333,7 +337,7 @@ def test_intervals_of_quantiles_are_sizes() -> None:
     released, made = (np.tile(1000 * (sizes == median), (4, 1)) for median in (3, 2))
     for width, least in ((1.0, 4), (1.3, 4), (1.6, 5)):
         found = pool_summaries(released, [made] * 10).finish(0.9, width * AS_THEY_ARE, None)
-        for place in map(STATISTICS.index, QUANTILES):
+        for place in map(TOLD.index, QUANTILES):
             assert found.low[:, place].tolist() == found.high[:, place].tolist() == [least] * 4
 
 
@@ -343,7 +347,7 @@ def test_sums_are_looked_for_around_estimates_that_are_more_exact() -> None:
     exact, vague = 1290.0, 1e6
     sums = Estimates(np.array([[exact], [exact]]), np.array([[4.0], [vague]]))
     found = pool_summaries(released, made).finish(0.9, AS_THEY_ARE, sums)
-    people, mean = STATISTICS.index("size_sum"), STATISTICS.index("size_mean")
+    people, mean = TOLD.index("size_sum"), TOLD.index("size_mean")
     reach = 1.6448536 * 2
     assert found.low[0, people] == np.floor(exact - reach)
     assert found.high[0, people] == np.ceil(exact + reach)
@@ -389,7 +393,7 @@ def test_intervals_cover_what_they_promise(counts: tt.GroupCounts, mechanism: st
                 covered.setdefault((level, name), []).append(inside[which])
             told = summarize(truth, counts.sizes)
             bounds = found.summaries[level]
-            for place, name in enumerate(STATISTICS[:3]):  # these quantiles are all on the edge of two sizes
+            for place, name in enumerate(TOLD[:3]):  # these quantiles are all on the edge of two sizes
                 held = (bounds.low <= told) & (told <= bounds.high)
                 covered.setdefault((level, name), []).append(held[:, place])
             half = (cells.high - cells.low) // 4
@@ -400,7 +404,7 @@ def test_intervals_cover_what_they_promise(counts: tt.GroupCounts, mechanism: st
         slack = 4 * np.sqrt(0.09 / sum(map(len, parts)))  # four deviations of a binomial
         if name == "control":
             assert share < 0.75, (level, name, share)
-        elif name in STATISTICS:
+        elif name in TOLD:
             assert share > 0.85 - slack, (level, name, share)
         else:
             assert share > 0.87 - slack, (level, name, share)

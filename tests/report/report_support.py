@@ -18,8 +18,9 @@ import numpy.typing as npt
 import tallytree as tt
 from tallytree.releases.interval_bounds import CellBounds, Intervals, SummaryBounds
 from tallytree.releases.released import MAKER
-from tallytree.releases.statistics import summarize
-from tallytree.report.report_content import FACTS, MEAN_GRID, SHOWN
+from tallytree.releases.statistics import EARLIEST, summarize
+from tallytree.report.key_figures import GRIDS, Figure
+from tallytree.report.report_content import FACTS
 
 Ints = npt.NDArray[np.int64]
 
@@ -73,7 +74,7 @@ def invent_intervals(release: tt.Release) -> tt.Release:
         cells.append(CellBounds(np.maximum(counts - 7, 0), counts + 9, nothing, nothing))
         value = summarize(counts, release.sizes)
         low, high = np.maximum(value - SUMMARY_REACH, 0), value + 2 * SUMMARY_REACH
-        summaries.append(SummaryBounds(value, 0 * value, 0 * value, low, high))
+        summaries.append(SummaryBounds(EARLIEST, value, 0 * value, 0 * value, low, high))
     intervals = Intervals(tuple(cells), tuple(summaries), Fraction(9, 10), replicates=10, seed=0)
     return replace(release, intervals=intervals, made_by=MAKER)
 
@@ -136,13 +137,22 @@ def unpack(text: str, regions: int, sizes: tuple[int, int], *, intervals: bool =
     return (groups, low, high) if intervals else (groups,)
 
 
-def unpack_summaries(text: str) -> npt.NDArray[np.float64]:
-    """Regions x SHOWN x (low, high); NaN where there is no interval."""
-    numbers = np.array(read_numbers(text), dtype=np.float64).reshape(-1, len(SHOWN), 2)
-    ends = np.stack([numbers[..., 0] - 1, numbers[..., 0] - 1 + numbers[..., 1]], axis=-1)
-    ends[:, SHOWN.index("size_mean")] /= MEAN_GRID
-    ends[numbers[..., 0] == 0] = np.nan
-    return ends
+def unpack_figures(text: str, figures: Sequence[Figure], *, ends: bool) -> npt.NDArray[np.float64]:
+    """Regions x figures x (value, low, high), by the book; NaN where there is none."""
+    numbers = iter(read_numbers(text))
+    regions = []
+    for first in numbers:
+        row: list[list[float]] = []
+        for figure in figures:
+            value = (first if not row else next(numbers)) - 1
+            found = [value, -1, -1]
+            if ends and figure.statistic:
+                low = next(numbers) - 1
+                width = next(numbers)
+                found[1:] = [low, low + width] if low >= 0 else [-1, -1]
+            row.append([each / GRIDS[figure.show] if each >= 0 else np.nan for each in found])
+        regions.append(row)
+    return np.array(regions)
 
 
 def read_shape_numbers(text: str) -> list[tuple[int, list[list[tuple[int, int]]]]]:

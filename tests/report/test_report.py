@@ -29,10 +29,11 @@ from tallytree.privacy.accuracy import find_deviation, find_reach
 from tallytree.privacy.plan import LevelPlan
 from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.released import REPORT
-from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.releases.statistics import EARLIEST, QUANTILES, Distributions, summarize
 from tallytree.report import map_shapes, report_content
+from tallytree.report.key_figures import FIGURES, list_numbers
 from tallytree.report.map_shapes import project, read_shapes
-from tallytree.report.report_content import MEAN_GRID, SHOWN, encode, gather, pack_level, pack_summaries
+from tallytree.report.report_content import encode, gather, pack_level, write_bytes
 from tallytree.report.report_page import write_page, write_report
 from tallytree.report.report_words import describe_safety
 from tallytree.solvers.checks import Check, Verification, skip
@@ -47,13 +48,14 @@ from tests.report.report_support import (
     read_numbers,
     read_shape_numbers,
     unpack,
-    unpack_summaries,
+    unpack_figures,
     write_shapes,
 )
 
 RELEASE = make_release()
 PAGE = write_page(RELEASE, RELEASE.verify())
-PLACES = [STATISTICS.index(name) for name in SHOWN]
+WITH_ENDS = [figure.statistic is not None for figure in FIGURES]
+PLACES = [EARLIEST.index(figure.statistic) for figure in FIGURES if figure.statistic]
 
 
 # What is packed is what is released.
@@ -103,12 +105,32 @@ def test_large_levels_are_packed_by_parts_alike(monkeypatch: pytest.MonkeyPatch)
     assert pack_level(counts, 1).text == whole.text
 
 
-def test_a_region_has_its_key_figures() -> None:
+def test_a_region_has_its_facts() -> None:
     counts = np.array([[3, 0, 5], [0, 0, 0]])
     numbers = read_numbers(pack_level(counts, 1).text)
-    assert numbers[:5] == [2, 4, 8, round(MEAN_GRID * 18 / 8), 3]
-    assert numbers[5:10] == [0, 0, 0, 0, 0]
-    assert read_numbers(pack_level(counts, 0).text)[4] == 0  # size 1 is in the middle then
+    assert numbers[:8] == [2, 4, 8, 3, 0, 0, 0, 0]
+
+
+@given(
+    st_numpy.arrays(np.int64, st.tuples(st.integers(1, 4), st.just(5)), elements=st.integers(0, 2**39)),
+    st.integers(0, 2),
+)
+def test_key_figures_are_those_of_the_groups_one_by_one(counts: Any, lowest: int) -> None:
+    """The slow way: as if every group were asked for its size, in exact numbers."""
+    numbers = list_numbers(FIGURES, [Distributions(counts, (lowest, lowest + 4))], None)
+    for row, found in zip(counts.tolist(), numbers.tolist(), strict=True):
+        groups = sum(row)
+        if not groups:
+            assert found == [1] + [0] * (len(FIGURES) - 1)
+            continue
+        held = {size: count for size, count in enumerate(row, lowest) if count}
+        mean = Fraction(sum(size * count for size, count in held.items()), groups)
+        up_to = {size: sum(count for at, count in held.items() if at <= size) for size in held}
+        quantiles = [min(s for s in held if up_to[s] >= share * groups) for share in QUANTILES.values()]
+        assert found[0] == groups + 1
+        assert abs(found[1] - 1 - 10**6 * mean) <= 1
+        assert abs(found[2] - 1 - 10**9 * Fraction(held.get(1, 0), groups)) <= 1
+        assert found[3:] == [value + 1 for value in (*quantiles, max(held))]
 
 
 def test_the_page_holds_the_release() -> None:
@@ -140,36 +162,43 @@ def test_intervals_are_plugged_in_where_there_are_any() -> None:
     assert (groups == RELEASE.counts[2]).all()
     assert (low == np.maximum(groups - 7, 0)).all()
     assert (high == groups + 9).all()
-    assert "summaries-0" not in PAGE
     for level, counts in enumerate(RELEASE.counts):
         value = summarize(counts, (1, 12))[:, PLACES]
-        found = unpack_summaries(read_element(page, f"summaries-{level}"))
-        np.testing.assert_allclose(found[..., 0], np.maximum(value - SUMMARY_REACH[PLACES], 0), atol=1e-6)
-        np.testing.assert_allclose(found[..., 1], value + 2 * SUMMARY_REACH[PLACES], atol=1e-6)
+        found = unpack_figures(read_element(page, f"figures-{level}"), FIGURES, ends=True)
+        np.testing.assert_allclose(found[:, WITH_ENDS, 0], value, atol=1e-6)
+        np.testing.assert_allclose(
+            found[:, WITH_ENDS, 1], np.maximum(value - SUMMARY_REACH[PLACES], 0), atol=1e-6
+        )
+        np.testing.assert_allclose(found[:, WITH_ENDS, 2], value + 2 * SUMMARY_REACH[PLACES], atol=1e-6)
+        bare = unpack_figures(read_element(PAGE, f"figures-{level}"), FIGURES, ends=False)
+        np.testing.assert_array_equal(bare[..., 0], found[..., 0])
 
 
 def test_what_is_not_an_interval_is_not_packed_as_one() -> None:
     """A region without groups has none of a mean; a damaged file may hold anything."""
-    value = summarize(np.array([[3, 5]]), (1, 2))
-    low, high = (np.repeat(value, 6, axis=0) for _ in range(2))
-    mean = STATISTICS.index("size_mean")
+    counts = np.repeat(np.array([[3, 5]]), 6, axis=0)
+    low, high = (summarize(counts, (1, 2)) for _ in range(2))
+    mean = EARLIEST.index("size_mean")
     low[1, mean] = high[1, mean] = np.nan
     low[2, mean], high[2, mean] = -np.inf, np.inf
     low[3, mean] = -1.0
     low[4, mean] = high[4, mean] + 1
     high[5, mean] = 1e305  # too large for the page, and in its steps even for a float
-    found = unpack_summaries(pack_summaries(SummaryBounds(low, low, low, low, high)))
-    assert np.isfinite(found).sum(axis=(1, 2)).tolist() == [14, *[12] * 5]
-    np.testing.assert_array_equal(found[5, 2:], found[0, 2:])
+    bounds = SummaryBounds(EARLIEST, low, low, low, low, high)
+    numbers = list_numbers(FIGURES, [Distributions(counts, (1, 2))], bounds)
+    assert numbers[0, 4] > 0
+    assert (numbers[1:, 4:6] == 0).all()  # the mean's ends
+    assert (np.delete(numbers, [4, 5], axis=1) == np.delete(numbers[0], [4, 5])).all()
 
 
-def test_intervals_of_key_figures_take_little_room() -> None:
+def test_key_figures_take_little_room() -> None:
     rng = np.random.default_rng(0)
     counts = rng.poisson(rng.lognormal(8, 1.5, (3197, 1)) * 0.7 ** np.arange(20))
     value = summarize(counts, (1, 20))
     spread = rng.lognormal(0, 1, value.shape) * [30, 90, 0.01, 0, 0, 0.5, 1, 1]
-    bounds = SummaryBounds(value, value, value, np.maximum(value - spread, 0), value + spread)
-    assert len(pack_summaries(bounds)) < 150_000
+    bounds = SummaryBounds(EARLIEST, value, value, value, np.maximum(value - spread, 0), value + spread)
+    numbers = list_numbers(FIGURES, [Distributions(counts, (1, 20))], bounds)
+    assert len(write_bytes(encode(numbers.ravel())[0])) < 200_000
 
 
 def test_levels_that_a_page_cannot_hold_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +344,8 @@ def test_names_are_text_wherever_they_are() -> None:
     assert facts["levels"][1]["names"] == list(HOSTILE)
     assert "<img" not in page
     assert "alert(1)</script>" not in page
-    assert page.count("</script>") == page.count("<script") == 1 + 3 + 1
+    levels = len(facts["levels"])
+    assert page.count("</script>") == page.count("<script") == 1 + 2 * levels + 1
     assert len(page) < 300_000
 
 

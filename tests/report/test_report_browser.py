@@ -15,6 +15,8 @@ import pytest
 from benchmarks import reports
 
 from tallytree.releases.statistics import summarize
+from tallytree.report import key_figures
+from tallytree.report.key_figures import Figure
 from tallytree.report.map_shapes import read_shapes
 from tallytree.report.report_page import write_page
 from tests.report.report_support import (
@@ -111,6 +113,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "large": write_page(large, large.verify()),
         "flat": write_page(flat, flat.verify()),
     }
+    smallest = Figure(
+        "Smallest",
+        "smallest_size",
+        "count",
+        lambda regions: np.argmax(regions.counts != 0, axis=1) + regions.sizes[0],
+        shade="Smallest size",
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(key_figures, "FIGURES", (smallest, *key_figures.FIGURES))
+        pages["figure"] = write_page(known, known.verify())
     for name, page in pages.items():
         (folder / f"{name}.html").write_text(page, encoding="utf-8")
     return {name: folder / f"{name}.html" for name in pages}
@@ -205,7 +217,7 @@ def test_without_a_script_the_rest_is_there(browser: Browser, files: dict[str, P
     context.close()
 
 
-@pytest.mark.parametrize("key", ["counts-1", "summaries-1"])
+@pytest.mark.parametrize("key", ["counts-1", "figures-1"])
 @pytest.mark.parametrize("data", ["A" * 9, EMPTY])
 def test_a_damaged_page_says_so(
     browser: Browser, files: dict[str, Path], tmp_path: Path, key: str, data: str
@@ -478,10 +490,23 @@ def test_the_read_out_by_mouse_and_keyboard(visit: Any) -> None:
 def test_shading(visit: Any) -> None:
     there = visit()
     before = there.text("#legend")
-    there.page.select_option("#shade", "ones")
+    there.page.select_option("#shade", "share_of_size_1")
     assert there.text("#legend") != before
     assert "Share of groups of size 1" in there.text("#legend")
     assert visit("flat").page.locator("#shade option").count() == 1  # there is no size 1
+
+
+def test_a_figure_from_outside_is_shown_shaded_by_and_downloaded(visit: Any) -> None:
+    there, plain = visit("figure"), visit("intervals")
+    (row,), (others,) = there.summary(), plain.summary()
+    assert there.text("#summary thead").split()[0] == "Smallest"
+    assert row[0] == show(int(np.argmax(RELEASE.counts[0][0] != 0)) + 1)
+    assert row[1:] == others
+    there.page.select_option("#shade", "smallest_size")
+    assert "Smallest size" in there.text("#legend")
+    rows = there.save("#save-all")
+    smallest = [int(np.argmax(counts != 0)) + 1 for level in RELEASE.counts for counts in level]
+    assert [int(row["smallest_size"]) for row in rows] == smallest
 
 
 def test_themes(visit: Any) -> None:

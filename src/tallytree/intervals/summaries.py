@@ -9,14 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.releases.interval_bounds import SummaryBounds
-from tallytree.releases.statistics import QUANTILES, STATISTICS, WHOLE, summarize
+from tallytree.releases.statistics import find_statistics, summarize
 from tallytree.sizes import Sizes
 from tallytree.solvers.unbiased import Estimates
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-GROUPS, SUM, MEAN = map(STATISTICS.index, ("groups", "size_sum", "size_mean"))
 
 
 class SummaryPool:
@@ -24,12 +22,13 @@ class SummaryPool:
 
     def __init__(self, released: Ints, sizes: Sizes) -> None:
         self._sizes = sizes
-        self._value = summarize(released, sizes)
+        self._statistics = find_statistics()
+        self._value = summarize(released, sizes, self._statistics)
         self._made: list[Floats] = []
 
     def add(self, made: Ints) -> None:
         """A replicate's counts."""
-        self._made.append(summarize(made, self._sizes))
+        self._made.append(summarize(made, self._sizes, self._statistics))
 
     def find_spreads(self) -> Floats:
         """The standard deviations over replicates."""
@@ -52,24 +51,24 @@ class SummaryPool:
         bias = error.sum(axis=0) / times
         squares = (error**2).sum(axis=0)
         low, high = self._value.copy(), self._value.copy()
-        for place, name in enumerate(STATISTICS):
+        for place, statistic in enumerate(self._statistics):
             down, up = (
                 _bound_sizes(error[:, :, place], seen[:, :, place], tail)
-                if name in QUANTILES
+                if statistic.kind == "size"
                 else _bound_alike(error[:, :, place], squares[:, place], times[:, place], tail)
             )
             low[:, place] += down * widths[place]
             high[:, place] += up * widths[place]
-            if name in WHOLE:
+            if statistic.kind == "count":
                 low[:, place], high[:, place] = np.floor(low[:, place]), np.ceil(high[:, place])
-            elif name in QUANTILES:  # which are sizes: a width of 1.2 must not leave an interval without any
+            elif statistic.kind == "size":  # a width of 1.2 must not leave an interval without any
                 low[:, place], high[:, place] = np.rint(low[:, place]), np.rint(high[:, place])
+        names = tuple(statistic.name for statistic in self._statistics)
         if sums is not None:
-            off = np.sqrt(squares / times)
-            _look_around(sums, coverage, off, low, high, self._value)
-        least = np.array([0, 0, *[self._sizes[0]] * (len(STATISTICS) - 2)], dtype=np.float64)
-        most = np.array([np.inf, np.inf, *[self._sizes[1]] * (len(STATISTICS) - 2)])
+            self._look_around(sums, coverage, np.sqrt(squares / times), low, high)
+        least, most = np.array([statistic.limits(self._sizes) for statistic in self._statistics]).T
         return SummaryBounds(
+            names=names,
             value=self._value,
             bias=np.where(np.isfinite(self._value), bias, np.nan),
             error=np.where(np.isfinite(self._value), np.sqrt((squares / times - bias**2).clip(0)), np.nan),
@@ -77,21 +76,18 @@ class SummaryPool:
             high=np.clip(high, least, most),
         )
 
-
-def _look_around(
-    sums: Estimates, coverage: float, off: Floats, low: Floats, high: Floats, value: Floats
-) -> None:
-    """Put in the intervals around unbiased sums, and means where the number of groups is known."""
-    estimate, deviation = sums.value[:, 0], np.sqrt(sums.variance[:, 0])
-    reach = NormalDist().inv_cdf((1 + coverage) / 2) * deviation
-    better = deviation < off[:, SUM]
-    low[better, SUM], high[better, SUM] = (
-        np.floor((estimate - reach)[better]),
-        np.ceil((estimate + reach)[better]),
-    )
-    known = better & (off[:, GROUPS] == 0) & (value[:, GROUPS] > 0)
-    low[known, MEAN] = (estimate - reach)[known] / value[known, GROUPS]
-    high[known, MEAN] = (estimate + reach)[known] / value[known, GROUPS]
+    def _look_around(self, sums: Estimates, coverage: float, off: Floats, low: Floats, high: Floats) -> None:
+        """Put in the intervals around unbiased sums, and means where the number of groups is known."""
+        place = {statistic.name: at for at, statistic in enumerate(self._statistics)}
+        total, mean, groups = place["size_sum"], place["size_mean"], self._value[:, place["groups"]]
+        estimate, deviation = sums.value[:, 0], np.sqrt(sums.variance[:, 0])
+        reach = NormalDist().inv_cdf((1 + coverage) / 2) * deviation
+        better = deviation < off[:, total]
+        low[better, total] = np.floor((estimate - reach)[better])
+        high[better, total] = np.ceil((estimate + reach)[better])
+        known = better & (off[:, place["groups"]] == 0) & (groups > 0)
+        low[known, mean] = (estimate - reach)[known] / groups[known]
+        high[known, mean] = (estimate + reach)[known] / groups[known]
 
 
 def _bound_alike(error: Floats, squares: Floats, times: Ints, tail: float) -> tuple[Floats, Floats]:

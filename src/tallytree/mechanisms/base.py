@@ -42,6 +42,8 @@ class Mechanism(ABC):
     """Its counts meet all conditions of a release by construction."""
     cost: ClassVar[str]
     reference: ClassVar[str]
+    shrinks: ClassVar[bool] = False
+    """It pulls counts towards others (a parent, a curve): the truth need not come back without noise."""
     region_totals: ClassVar[RegionTotals] = "unused"
     """Whether it keeps public numbers of groups of regions below the root."""
     small: ClassVar[bool] = False

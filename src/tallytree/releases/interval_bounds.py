@@ -20,10 +20,19 @@ from tallytree.files import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS
 from tallytree.releases.manifest import read_exact
-from tallytree.releases.release_columns import make_plain, make_schema, name_regions, repeat_name
+from tallytree.releases.release_columns import (
+    BOUNDS,
+    CellRows,
+    Column,
+    find_columns,
+    make_plain,
+    make_schema,
+    name_regions,
+    repeat_name,
+)
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import SeenCells, find_cells, refuse_beyond
-from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.releases.statistics import EARLIEST, Statistic, find_statistics, summarize
 from tallytree.sizes import Sizes, count_sizes
 from tallytree.solvers.checks import Check
 from tallytree.solvers.unbiased import Estimates
@@ -46,8 +55,10 @@ class CellBounds:
 
 @dataclass(frozen=True, eq=False)
 class SummaryBounds:
-    """Regions x STATISTICS of a level; NaN where a region without groups has no mean and no quantiles."""
+    """Regions x statistics of a level; NaN where a region without groups has no mean and no quantiles."""
 
+    names: tuple[str, ...]
+    """Of the statistics."""
     value: Floats
     bias: Floats
     error: Floats
@@ -67,6 +78,11 @@ class Intervals:
     seed: int
 
     @property
+    def statistics(self) -> tuple[str, ...]:
+        """The names of what is told of each region."""
+        return self.summaries[0].names
+
+    @property
     def low(self) -> list[Ints]:
         """The lower ends, regions x sizes for each level."""
         return [level.low for level in self.cells]
@@ -77,8 +93,18 @@ class Intervals:
         return [level.high for level in self.cells]
 
     def to_dict(self) -> dict[str, object]:
-        """What a manifest says of them."""
-        return {"coverage": str(self.coverage), "replicates": self.replicates, "seed": self.seed}
+        """What a manifest says of them: also which columns and statistics there are, if not the earliest."""
+        stated: dict[str, object] = {
+            "coverage": str(self.coverage),
+            "replicates": self.replicates,
+            "seed": self.seed,
+        }
+        columns = tuple(column.name for column in find_columns())
+        if columns != BOUNDS:
+            stated["columns"] = list(columns)
+        if self.statistics != EARLIEST:
+            stated["statistics"] = list(self.statistics)
+        return stated
 
 
 def check_intervals(intervals: Intervals) -> Check:
@@ -99,7 +125,6 @@ def check_intervals(intervals: Intervals) -> Check:
 # The intervals of a release as files beside it, and as tables.
 
 INTERVALS, SUMMARIES = "intervals.parquet", "summaries.parquet"
-BOUNDS = ("groups_low", "groups_high", "groups_bias", "groups_error")
 FIGURES = ("value", "low", "high", "bias", "error")
 
 MOST_END = 4 * MAX_GROUPS
@@ -110,12 +135,17 @@ def write_intervals(
     intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], folder: Path
 ) -> dict[str, str]:
     """Write both files into a folder, each complete or not at all; their hashes."""
-    schema = make_schema(hierarchy.levels, "groups", *BOUNDS)
+    schema = make_cell_schema(hierarchy)
     with replace_file(folder / INTERVALS) as stage:
         written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
     with replace_file(folder / SUMMARIES) as stage:
         pa_parquet.write_table(tabulate_summaries(intervals, hierarchy), stage, compression="zstd")
     return {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
+
+
+def make_cell_schema(hierarchy: Hierarchy) -> pa.Schema:
+    """The columns of the table of all cells."""
+    return make_schema(hierarchy.levels, "groups", *(column.name for column in find_columns()))
 
 
 def tabulate_cells(
@@ -142,15 +172,23 @@ def tabulate_cell_rows(
     cells, part = intervals.cells[level], slice(*some)
     groups = get_rows(counts, level, *some)
     region, size = np.nonzero((groups != 0) | (cells.high[part] != 0))
-    bounds: list[npt.NDArray[Any]] = [cells.low, cells.high, cells.bias, cells.error]
+    told = CellRows(
+        size=size + sizes[0],
+        groups=groups[region, size],
+        total=groups.sum(axis=1)[region],
+        low=cells.low[part][region, size],
+        high=cells.high[part][region, size],
+        bias=cells.bias[part][region, size],
+        error=cells.error[part][region, size],
+    )
     columns: list[Any] = [
         *name_regions(hierarchy, level, *some, region),
         repeat_name(hierarchy.levels[level], len(region)),
-        pa.array(size + sizes[0]),
-        pa.array(groups[region, size]),
-        *(pa.array(bound[part][region, size]) for bound in bounds),
+        pa.array(told.size),
+        pa.array(told.groups),
+        *(pa.array(column.find(told), column.type) for column in find_columns()),
     ]
-    return pa.table(columns, schema=make_schema(hierarchy.levels, "groups", *BOUNDS))
+    return pa.table(columns, schema=make_cell_schema(hierarchy))
 
 
 def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
@@ -159,10 +197,10 @@ def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
     for level, name in enumerate(hierarchy.levels):
         found = intervals.summaries[level]
         regions = len(found.value)
-        region = np.repeat(np.arange(regions), len(STATISTICS))
+        region = np.repeat(np.arange(regions), len(found.names))
         names = [*name_regions(hierarchy, level, 0, regions, region), repeat_name(name, len(region))]
         columns: dict[str, Any] = dict(zip((*hierarchy.levels, "level"), names, strict=True))
-        columns["statistic"] = pa.array(list(STATISTICS) * regions)
+        columns["statistic"] = pa.array(list(found.names) * regions)
         for figure in FIGURES:
             columns[figure] = pa.array(getattr(found, figure).reshape(-1), from_pandas=True)  # NaN: null
         parts.append(pa.table(columns))
@@ -199,39 +237,61 @@ def write_estimates(table: pa.Table, path: Path) -> int:
     return table.num_rows
 
 
-def check_footers(folder: Path, levels: Sequence[str], regions: int, cells: int) -> None:
-    """Refuse both files by their footers, if they do not fit so many regions and cells."""
-    check_footer(folder / INTERVALS, make_schema(levels, "groups", *BOUNDS).names, fewest=0, most=cells)
-    rows = regions * len(STATISTICS)
-    check_footer(folder / SUMMARIES, [*levels, "level", "statistic", *FIGURES], fewest=rows, most=rows)
+@dataclass(frozen=True)
+class StatedIntervals:
+    """What a manifest says of the intervals of its release."""
+
+    coverage: Fraction
+    replicates: int
+    seed: int
+    columns: tuple[Column, ...]
+    statistics: tuple[Statistic, ...]
+
+    @classmethod
+    def of(cls, stated: Mapping[str, Any]) -> StatedIntervals:
+        """Read it; where it does not say which columns and statistics there are, they are the earliest."""
+        try:
+            coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
+            columns, told = stated.get("columns", BOUNDS), stated.get("statistics", EARLIEST)
+            names = [*columns, *told]
+            if not (isinstance(replicates, int) and isinstance(seed, int) and coverage < 1):
+                raise TypeError
+            if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+                raise TypeError
+            if not set(BOUNDS) <= set(columns):
+                raise TypeError
+        except (AttributeError, KeyError, TypeError, ValueError):
+            raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
+        return cls(coverage, replicates, seed, find_columns(columns), find_statistics(told))
+
+    def check_footers(self, folder: Path, levels: Sequence[str], regions: int, cells: int) -> None:
+        """Refuse both files by their footers, if they do not fit so many regions and cells."""
+        columns = make_schema(levels, "groups", *(column.name for column in self.columns)).names
+        check_footer(folder / INTERVALS, columns, fewest=0, most=cells)
+        rows = regions * len(self.statistics)
+        check_footer(folder / SUMMARIES, [*levels, "level", "statistic", *FIGURES], fewest=rows, most=rows)
 
 
 def read_intervals(
-    folder: Path, stated: Mapping[str, Any], hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+    folder: Path, stated: StatedIntervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 ) -> tuple[Intervals, Check]:
-    """Both files, and what the manifest says of them; and whether they are about these ``counts``."""
-    try:
-        coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
-        if not (isinstance(replicates, int) and isinstance(seed, int) and coverage < 1):
-            raise TypeError
-    except (KeyError, TypeError, ValueError):
-        raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
-    cells, same_counts = _read_cells(folder / INTERVALS, hierarchy, sizes, counts)
-    summaries = _read_summaries(folder / SUMMARIES, hierarchy)
+    """Both files; and whether they are about these ``counts``."""
+    cells, same_counts = _read_cells(folder / INTERVALS, stated.columns, hierarchy, sizes, counts)
+    summaries = _read_summaries(folder / SUMMARIES, stated.statistics, hierarchy)
     same_values = all(
-        np.array_equal(found.value, summarize(counts[level], sizes), equal_nan=True)
+        np.array_equal(found.value, summarize(counts[level], sizes, stated.statistics), equal_nan=True)
         for level, found in enumerate(summaries)
     )
     other = [name for name, same in ((INTERVALS, same_counts), (SUMMARIES, same_values)) if not same]
     example = f"{other[0]} is about other counts" if other else ""
     check = Check("interval files", "intervals are those of the released counts", len(other), example)
-    return Intervals(cells, summaries, coverage, replicates, seed), check
+    return Intervals(cells, summaries, stated.coverage, stated.replicates, stated.seed), check
 
 
 def _read_cells(
-    path: Path, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+    path: Path, columns: Sequence[Column], hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 ) -> tuple[tuple[CellBounds, ...], bool]:
-    """The intervals of all cells, and whether the counts beside them are ``counts``."""
+    """The intervals of all cells, and whether the counts and columns beside them are those of ``counts``."""
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
     levels = [
         CellBounds(
@@ -244,24 +304,39 @@ def _read_cells(
     ]
     seen = [SeenCells(shape) for shape in shapes]
     released = [values.reshape(-1) for values in counts]
+    derived = [column for column in columns if column.name not in BOUNDS]
     same, found = True, 0
-    for table in read_file(path, hierarchy.levels, "groups", *BOUNDS):
+    for table in read_file(path, hierarchy.levels, "groups", *(column.name for column in columns)):
         groups = table["groups"].to_numpy()
-        columns = [table[name].to_numpy() for name in BOUNDS]
-        for ends in columns[:2]:
-            refuse_beyond(MOST_END, ends)
+        ends = [table[name].to_numpy() for name in BOUNDS]
+        for end in ends[:2]:
+            refuse_beyond(MOST_END, end)
         for level, place, rows in find_cells(table, hierarchy, sizes):
             seen[level].add(place)
             same &= np.array_equal(released[level][place], groups[rows])
             found += int(np.count_nonzero(groups[rows]))
             bounds = levels[level]
             arrays: tuple[npt.NDArray[Any], ...] = bounds.low, bounds.high, bounds.bias, bounds.error
-            for array, column in zip(arrays, columns, strict=True):
-                array.reshape(-1)[place] = column[rows]
+            for array, end in zip(arrays, ends, strict=True):
+                array.reshape(-1)[place] = end[rows]
+            if derived:
+                width = count_sizes(sizes)
+                total = counts[level].sum(axis=1)[place // width]
+                told = CellRows(place % width + sizes[0], groups[rows], total, *(end[rows] for end in ends))
+                same &= all(_tells(table[column.name], rows, column, told) for column in derived)
     return tuple(levels), same and found == sum(map(np.count_nonzero, released))
 
 
-def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ...]:
+def _tells(read: pa.ChunkedArray[Any], rows: slice | Ints, column: Column, told: CellRows) -> bool:
+    """Whether some rows of a column are what the other columns give."""
+    there = read.combine_chunks()
+    part = there if isinstance(rows, slice) else there.take(rows)
+    return bool(part.equals(pa.array(column.find(told), column.type)))
+
+
+def _read_summaries(
+    path: Path, statistics: Sequence[Statistic], hierarchy: Hierarchy
+) -> tuple[SummaryBounds, ...]:
     """In the order that they were written in, which the names of the regions must agree with."""
     try:
         table = pa_parquet.read_table(path)
@@ -271,15 +346,16 @@ def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ..
         if isinstance(problem, OSError) and problem.errno:
             raise  # the disk, not what is on it
         raise FolderError(f"{path.name} is damaged: it does not have its columns.") from None
+    told = tuple(statistic.name for statistic in statistics)
     found = []
     first = 0
     for level, regions in enumerate(hierarchy.region_counts):
-        rows = regions * len(STATISTICS)
-        region = np.repeat(np.arange(regions), len(STATISTICS))
+        rows = regions * len(told)
+        region = np.repeat(np.arange(regions), len(told))
         expected = [
             *name_regions(hierarchy, level, 0, regions, region),
             repeat_name(hierarchy.levels[level], rows),
-            pa.array(list(STATISTICS) * regions),
+            pa.array(list(told) * regions),
         ]
         part = names.slice(first, rows)
         if part.num_rows != rows or not all(
@@ -287,9 +363,9 @@ def _read_summaries(path: Path, hierarchy: Hierarchy) -> tuple[SummaryBounds, ..
             for column, wanted in zip(part.columns, expected, strict=True)
         ):
             raise FolderError(f"{path.name} is damaged: its regions are not those that were measured.")
-        block = figures[:, first : first + rows].reshape(len(FIGURES), regions, len(STATISTICS))
+        block = figures[:, first : first + rows].reshape(len(FIGURES), regions, len(told))
         value, low, high, bias, error = block
-        found.append(SummaryBounds(value, bias, error, low, high))
+        found.append(SummaryBounds(told, value, bias, error, low, high))
         first += rows
     if first != table.num_rows:
         raise FolderError(f"{path.name} is damaged: it has rows of other regions.")

@@ -73,7 +73,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     "data": ("levels", "regions", "sizes", "total", "frame"),
     "mechanism": ("name", "symbol", "options", "exact"),
     "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
-    "intervals": ("coverage", "replicates", "seed"),
+    "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
 }
 """What each part of a manifest may hold. What "privacy" may hold follows from the plan, and the check of the
 statement compares it key by key; so do other checks with "files" and a mechanism's options."""
@@ -88,18 +88,15 @@ _FARTHEST = 10**60
 
 def write_manifest(
     *,
+    privacy: dict[str, Any],
     mechanism: Mechanism,
     plan: Plan,
     total: int,
-    noise: str,
-    assumptions: Sequence[str],
     has_frame: bool | None,
-    enforced: bool,
     solution: Solution,
     created: str,
-    receipt: Receipt | None = None,
 ) -> Manifest:
-    """All facts about a release but the hashes of its files; ``receipt`` is that of a ledger."""
+    """All facts about a release but the hashes of its files; ``privacy`` is from :func:`state_privacy`."""
     return {
         "format": FORMAT,
         "created": created,
@@ -107,15 +104,7 @@ def write_manifest(
             "tallytree": __version__,
             **find_versions(PACKAGES),
         },
-        "privacy": state_privacy(
-            plan,
-            total=total,
-            noise=noise,
-            assumptions=assumptions,
-            has_frame=has_frame,
-            enforced=enforced,
-            receipt=receipt,
-        ),
+        "privacy": privacy,
         "data": {
             "levels": list(plan.hierarchy.levels),
             "regions": [plan.shape(index)[0] for index in range(len(plan.levels))],

@@ -5,7 +5,9 @@ Tables may have a thousand million rows: they are made and read a few regions at
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.arrays import cut_rows, get_cells, get_rows, get_shape
-from tallytree.errors import HierarchyError, ViewError, show
+from tallytree.errors import FolderError, HierarchyError, ViewError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import encode_column
 from tallytree.sizes import Sizes
@@ -45,11 +47,55 @@ def make_polars(table: pa.Table) -> pl.DataFrame:
 
 Ints = npt.NDArray[np.int64]
 
+
+@dataclass(frozen=True, eq=False)
+class CellRows:
+    """Some cells of a level, one after the other, and what is known of each."""
+
+    size: Ints
+    groups: Ints
+    total: Ints
+    """The groups of the cell's region."""
+    low: Ints
+    high: Ints
+    bias: npt.NDArray[np.float32]
+    error: npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is told of every cell beside its groups, where there are intervals."""
+
+    name: str
+    type: pa.DataType
+    find: Callable[[CellRows], npt.NDArray[Any]]
+
+
+BOUNDS = ("groups_low", "groups_high", "groups_bias", "groups_error")
+"""The columns that the intervals are read from; the others follow from them and the counts."""
+
+COLUMNS: tuple[Column, ...] = (
+    Column("groups_low", pa.int64(), attrgetter("low")),
+    Column("groups_high", pa.int64(), attrgetter("high")),
+    Column("groups_bias", pa.float32(), attrgetter("bias")),
+    Column("groups_error", pa.float32(), attrgetter("error")),
+)
+
+
+def find_columns(names: Sequence[str] | None = None) -> tuple[Column, ...]:
+    """The columns of these names; by default all."""
+    known = {column.name: column for column in COLUMNS}
+    for name in () if names is None else names:
+        if name not in known:
+            raise FolderError(f"The release has a column that this version does not know: {show(name)}.")
+    return tuple(known[name] for name in (known if names is None else names))
+
+
 FIXED = (
-    *("level", "size", "groups", "measured", "groups_low", "groups_high", "groups_bias", "groups_error"),
+    *("level", "size", "groups", "measured"),
     *("statistic", "value", "low", "high", "bias", "error", "estimate", "variance"),
 )
-"""The columns beside the levels: of counts and measurements, intervals, summaries and unbiased estimates."""
+"""More columns beside the levels: of counts and measurements, summaries and unbiased estimates."""
 
 NAME = pa.dictionary(pa.int32(), pa.string())
 """How names are held: a file of ours has them as text, each once for every few regions."""
@@ -58,20 +104,17 @@ NAME = pa.dictionary(pa.int32(), pa.string())
 def check_level_names(levels: Sequence[str]) -> None:
     """Levels become columns, so they may not be called like the other columns."""
     for name in levels:
-        if name in FIXED:
+        if name in (*FIXED, *(column.name for column in COLUMNS)):
             raise HierarchyError(
                 f"A level may not be called {show(name)}: release files have a column of that name."
             )
 
 
-FLOATS = ("groups_bias", "groups_error")
-
-
 def make_schema(levels: Sequence[str], *values: str) -> pa.Schema:
     """The columns of a table."""
     names = [(name, NAME) for name in (*levels, "level")]
-    types = {name: pa.float32() if name in FLOATS else pa.int64() for name in values}
-    return pa.schema([*names, ("size", pa.int64()), *types.items()])
+    types = {column.name: column.type for column in COLUMNS}
+    return pa.schema([*names, *((name, types.get(name, pa.int64())) for name in ("size", *values))])
 
 
 def stream(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:

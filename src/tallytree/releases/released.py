@@ -31,12 +31,12 @@ from tallytree.releases.evidence import (
     check_statement,
 )
 from tallytree.releases.interval_bounds import (
-    BOUNDS,
     INTERVALS,
     SUMMARIES,
     Intervals,
-    check_footers,
+    StatedIntervals,
     check_intervals,
+    make_cell_schema,
     read_intervals,
     tabulate_cells,
     tabulate_estimates,
@@ -175,8 +175,7 @@ class Released:
         if self.intervals is None:
             schema = make_schema(self.hierarchy.levels, "groups")
             return stream(tabulate_parts(*where, value="groups", zeros=False), schema)
-        schema = make_schema(self.hierarchy.levels, "groups", *BOUNDS)
-        return stream(tabulate_cells(self.intervals, *where), schema)
+        return stream(tabulate_cells(self.intervals, *where), make_cell_schema(self.hierarchy))
 
     def region(self, *path: str) -> RegionView:
         """One region, by the names from the root down to it; without names, the root."""
@@ -301,12 +300,12 @@ def _read_parts(path: Path, kind: type[Kind]) -> Kind:
     manifest = parse_manifest(content.decode())
     sizes = check_sizes(manifest["data"]["sizes"])
     levels, regions = manifest["data"]["levels"], manifest["data"]["regions"]
-    stated = manifest.get("intervals")
+    stated = StatedIntervals.of(manifest["intervals"]) if manifest.get("intervals") is not None else None
     rows = sum(regions) * count_sizes(sizes)
     check_footer(path / MEASUREMENTS, make_schema(levels, "measured").names, fewest=rows, most=rows)
     check_footer(path / RELEASE, make_schema(levels, "groups").names, fewest=0, most=rows)
     if stated is not None:
-        check_footers(path, levels, sum(regions), rows)
+        stated.check_footers(path, levels, sum(regions), rows)
     hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes, rows)
     plan = read_plan(manifest, hierarchy)
     counts = read_values(

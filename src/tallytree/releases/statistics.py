@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.arrays import CHUNK_CELLS
+from tallytree.errors import FolderError, show
 from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-QUANTILES = {
-    "q10": Fraction(1, 10),
-    "q25": Fraction(1, 4),
-    "median": Fraction(1, 2),
-    "q75": Fraction(3, 4),
-    "q90": Fraction(9, 10),
-}
-"""Of the group sizes: the least size that so large a share of the groups does not exceed."""
 
-WHOLE = ("groups", "size_sum")
-"""The numbers of groups, and of people: their sizes added up."""
+@dataclass(frozen=True, eq=False)
+class Distributions:
+    """How many groups some regions have of each size, regions x sizes."""
 
-STATISTICS = (*WHOLE, "size_mean", *QUANTILES)
+    counts: Ints
+    sizes: Sizes
 
+    @cached_property
+    def size(self) -> Ints:
+        """The sizes."""
+        return np.arange(self.sizes[0], self.sizes[1] + 1)
 
-def summarize(counts: Ints, sizes: Sizes) -> Floats:
-    """Regions x STATISTICS; what a region without groups does not have is NaN."""
-    step = max(1, CHUNK_CELLS // counts.shape[1])
-    parts = [_summarize(counts[start : start + step], sizes) for start in range(0, len(counts), step)]
-    return np.concatenate(parts)
+    @cached_property
+    def running(self) -> Ints:
+        """The groups up to each size."""
+        return np.cumsum(self.counts, axis=1)
 
+    @property
+    def groups(self) -> Ints:
+        """Of each region."""
+        return self.running[:, -1]
 
-def _summarize(counts: Ints, sizes: Sizes) -> Floats:
-    size = np.arange(sizes[0], sizes[1] + 1)
-    running = np.cumsum(counts, axis=1)
-    groups, people = running[:, -1], counts @ size
-    found = np.full((len(counts), len(STATISTICS)), np.nan)
-    found[:, 0], found[:, 1] = groups, people
-    some = groups > 0
-    found[some, 2] = people[some] / groups[some]
-    running = running[some]
-    for place, share in enumerate(QUANTILES.values(), 3):
-        found[some, place] = size[find_quantiles(running, share)]
-    return found
+    @property
+    def size_sum(self) -> Ints:
+        """The sizes of all groups added up: people, if groups are households."""
+        total: Ints = self.counts @ self.size
+        return total
+
+    def share(self, values: Ints) -> Floats:
+        """``values`` by the number of groups; NaN in regions without any."""
+        found, some = np.full(len(values), np.nan), self.groups > 0
+        found[some] = values[some] / self.groups[some]
+        return found
+
+    def quantile(self, share: Fraction) -> Floats:
+        """The least size that so large a share of the groups does not exceed; NaN without groups."""
+        found, some = np.full(len(self.counts), np.nan), self.groups > 0
+        found[some] = self.size[find_quantiles(self.running[some], share)]
+        return found
 
 
 def find_quantiles(running: Ints, share: Fraction) -> Ints:
@@ -59,3 +71,72 @@ def find_quantiles(running: Ints, share: Fraction) -> Ints:
     wanted = -(-groups * share.numerator // share.denominator)  # rounded up
     places: Ints = np.argmax(running >= np.maximum(wanted, 1).astype(np.int64), axis=1)
     return places
+
+
+Kind = Literal["count", "size", "mean", "share"]
+"""A whole number; one of the sizes; any number between the sizes; a number from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number that is told of each region, with an interval."""
+
+    name: str
+    find: Callable[[Distributions], npt.NDArray[Any]]
+    """A number for each region; NaN where a region without groups has none."""
+    kind: Kind
+
+    def limits(self, sizes: Sizes) -> tuple[float, float]:
+        """What its intervals cannot go beyond."""
+        if self.kind == "count":
+            return 0.0, math.inf
+        return (0.0, 1.0) if self.kind == "share" else (float(sizes[0]), float(sizes[1]))
+
+
+QUANTILES = {
+    "q10": Fraction(1, 10),
+    "q25": Fraction(1, 4),
+    "median": Fraction(1, 2),
+    "q75": Fraction(3, 4),
+    "q90": Fraction(9, 10),
+}
+"""Of the group sizes."""
+
+STATISTICS: tuple[Statistic, ...] = (
+    Statistic("groups", lambda regions: regions.groups, "count"),
+    Statistic("size_sum", lambda regions: regions.size_sum, "count"),
+    Statistic("size_mean", lambda regions: regions.share(regions.size_sum), "mean"),
+    *(
+        Statistic(name, partial(Distributions.quantile, share=share), "size")
+        for name, share in QUANTILES.items()
+    ),
+)
+
+EARLIEST = ("groups", "size_sum", "size_mean", *QUANTILES)
+"""Those of version 0.1.0, and of folders that do not state theirs."""
+
+
+def find_statistics(names: Sequence[str] | None = None) -> tuple[Statistic, ...]:
+    """The statistics of these names; by default all."""
+    known = {statistic.name: statistic for statistic in STATISTICS}
+    for name in () if names is None else names:
+        if name not in known:
+            raise FolderError(
+                f"The release tells a statistic of its regions that this version does not know: {show(name)}."
+            )
+    return tuple(known[name] for name in (known if names is None else names))
+
+
+def summarize(counts: Ints, sizes: Sizes, statistics: Sequence[Statistic] | None = None) -> Floats:
+    """Regions x statistics, by default all of them; what a region without groups does not have is NaN."""
+    told = find_statistics() if statistics is None else statistics
+    parts = cut_distributions(counts, sizes)
+    return np.concatenate(
+        [np.column_stack([each.find(part) for each in told]) for part in parts], dtype=float
+    )
+
+
+def cut_distributions(counts: Ints, sizes: Sizes) -> list[Distributions]:
+    """All regions, some at a time."""
+    step = max(1, CHUNK_CELLS // counts.shape[1])
+    return [Distributions(counts[start : start + step], sizes) for start in range(0, len(counts), step)]

@@ -5,40 +5,35 @@ from __future__ import annotations
 import base64
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.privacy.accuracy import find_accuracy
-from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.released import Released
-from tallytree.releases.statistics import QUANTILES, STATISTICS
+from tallytree.releases.statistics import Distributions, cut_distributions
+from tallytree.report.key_figures import Figure, describe_figures, list_figures, list_numbers
 
 # Counts in few bytes, for the page: only what is not zero, as numbers of variable length.
 #
 # A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells
 # follow, one after the other, so that the page can find the cells of a region without reading those of the
 # others. A cell is the distance from the region's last cell (of its first cell: from one below the lowest
-# size) and the groups, and, where there are intervals, how far their ends are from the groups. The
-# intervals of what sums up the regions are packed beside it: for each region and statistic of
-# :data:`SHOWN`, one more than the lower end and the width, or zeros where there is none. A number has seven
-# bits in each byte, the lowest first; a set eighth bit says that more follow (LEB128). All is deflated, in
-# base64.
+# size) and the groups, and, where there are intervals, how far their ends are from the groups. The regions'
+# key figures are packed beside it. A number has seven bits in each byte, the lowest first; a set eighth bit
+# says that more follow (LEB128). All is deflated, in base64.
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
-FACTS = 5
-"""Numbers for each region: its cells, their bytes, its groups, the mean size, and its groups of size 1."""
-SHOWN = ("groups", "size_mean", *QUANTILES)
-"""The statistics whose intervals the page has, in its own order."""
-MEAN_GRID = 10**6
-"""The mean size is a multiple of one part in this."""
-MOST = 2**53
-"""Whole numbers from here on are not all numbers of the page."""
+FACTS = 4
+"""Numbers for each region: its cells, their bytes, its groups, and the size up to which nearly all are."""
+NEARLY_ALL = Fraction(999, 1000)
+"""The groups that the page shows at first."""
 CHUNK = 2**18
 """Cells that are looked at together."""
 
@@ -65,17 +60,11 @@ def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = 
     return PackedLevel(write_bytes(np.concatenate([head, *cells])), all_facts[:, 2])
 
 
-def pack_summaries(bounds: SummaryBounds) -> str:
-    """The intervals of a level's statistics that are shown."""
-    places = [STATISTICS.index(name) for name in SHOWN]
-    grid = [MEAN_GRID if name == "size_mean" else 1 for name in SHOWN]
-    with np.errstate(over="ignore"):
-        low, high = (np.rint(ends[:, places] * grid) for ends in (bounds.low, bounds.high))
-    # Not where a region has no groups (NaN), nor in a damaged file that holds anything: the checks say so.
-    known = (low >= 0) & (low <= high) & (high < MOST)
-    numbers = np.zeros((*known.shape, 2), dtype=np.int64)
-    numbers[known] = np.column_stack([low[known] + 1, high[known] - low[known]])
-    return write_bytes(encode(numbers.ravel())[0])
+def pack_figures(figures: Sequence[Figure], release: Released, level: int) -> str:
+    """The key figures of a level's regions, with their intervals, if any."""
+    bounds = None if release.intervals is None else release.intervals.summaries[level]
+    parts = cut_distributions(release.counts[level], release.sizes)
+    return write_bytes(encode(list_numbers(figures, parts, bounds).ravel())[0])
 
 
 def _split(shape: tuple[int, ...]) -> Iterator[slice]:
@@ -98,17 +87,14 @@ def _pack_rows(counts: Ints, lowest: int, ends: tuple[Ints, Ints] | None) -> tup
         columns += [fold(values - ends[0][region, size]), fold(ends[1][region, size] - values)]
     packed, lengths = encode(np.column_stack(columns).ravel())
     per_cell = lengths.reshape(-1, len(columns)).sum(axis=1)
-    regions = len(counts)
-    groups = counts.sum(axis=1)
-    sizes = np.arange(lowest, lowest + counts.shape[1])
+    regions = Distributions(counts, (lowest, lowest + counts.shape[1] - 1))
     facts = [
         shown.sum(axis=1),
-        np.bincount(region, weights=per_cell, minlength=regions).astype(np.int64),
-        groups,
-        np.rint(MEAN_GRID * (counts @ sizes.astype(np.float64)) / np.maximum(groups, 1)).astype(np.int64),
-        counts[:, sizes == 1].sum(axis=1),
+        np.bincount(region, weights=per_cell, minlength=len(counts)).astype(np.int64),
+        _as_count(regions.groups),
+        np.nan_to_num(regions.quantile(NEARLY_ALL)).astype(np.int64),
     ]
-    return np.column_stack([*facts[:2], *map(_as_count, facts[2:])]), packed
+    return np.column_stack(facts), packed
 
 
 def _as_count(values: Ints) -> Ints:
@@ -160,8 +146,8 @@ class Content:
     """For JSON: names, parents, sizes, noise."""
     levels: tuple[PackedLevel, ...]
     """The counts of the levels that are shown, root first."""
-    summaries: tuple[str, ...]
-    """The intervals of what sums up their regions; none for a release without intervals."""
+    figures: tuple[str, ...]
+    """The key figures of their regions."""
 
 
 def gather(release: Released) -> Content:
@@ -169,7 +155,8 @@ def gather(release: Released) -> Content:
     hierarchy, (low, high), found = release.hierarchy, release.sizes, release.intervals
     levels: list[dict[str, Any]] = []
     packed: list[PackedLevel] = []
-    summaries: list[str] = []
+    packed_figures: list[str] = []
+    figures = list_figures(release.sizes)
     regions = room = 0
     for index, name in enumerate(hierarchy.levels):
         regions += release.measurements.plan.shape(index)[0]
@@ -177,14 +164,14 @@ def gather(release: Released) -> Content:
             break
         ends = None if found is None else (found.cells[index].low, found.cells[index].high)
         level = pack_level(release.counts[index], low, ends)
-        bounds = [] if found is None else [pack_summaries(found.summaries[index])]
+        told = pack_figures(figures, release, index)
         names = list(map(str, hierarchy.names(index).to_pylist()))
-        room += sum(map(len, (level.text, *bounds, *names)))
+        room += sum(map(len, (level.text, told, *names)))
         if index and room > MOST_TEXT:
             break
         levels.append({"name": name, "names": names, "parents": hierarchy.parents(index).tolist()})
         packed.append(level)
-        summaries += bounds
+        packed_figures.append(told)
     facts = {
         "sizes": [low, high],
         "total": release.total,
@@ -194,10 +181,11 @@ def gather(release: Released) -> Content:
             {"answer": level.answer, "deviation": level.deviation, "reach": level.reach}
             for level in find_accuracy(release.measurements.plan)[: len(levels)]
         ],
+        "figures": describe_figures(figures, None if found is None else found.summaries[0]),
         "coverage": None if found is None else f"{float(100 * found.coverage):g} %",
         "file": _name_files(levels[0]["names"][0]),
     }
-    return Content(facts, tuple(packed), tuple(summaries))
+    return Content(facts, tuple(packed), tuple(packed_figures))
 
 
 def _name_files(root: str) -> str:

@@ -78,7 +78,7 @@ def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
         facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
     pieces = [tag("script", write_json(facts), type="application/json", id="facts")]
     texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
-    texts |= {f"summaries-{index}": text for index, text in enumerate(content.summaries)}
+    texts |= {f"figures-{index}": text for index, text in enumerate(content.figures)}
     if shapes is not None:
         texts["shapes"] = shapes.text
     pieces += [tag("script", Html(text), type="application/base64", id=key) for key, text in texts.items()]

@@ -1,9 +1,4 @@
-// ---- The data of the page: regions and their counts (written by packing.py and content.py) ----
-
-const FACTS = 5;
-const MEAN_GRID = 1e6;
-const SHOWN = 7;
-const MEAN_PLACE = 1;
+// ---- The data of the page: regions and their counts (written by report_content.py) ----
 
 function readFacts() {
   return JSON.parse(document.getElementById("facts").textContent);
@@ -44,7 +39,7 @@ class Reader {
 
 /** All regions as nodes of a tree, level by level, numbered from the root (0) on. */
 class Regions {
-  constructor(facts, buffers, summaries) {
+  constructor(facts, buffers, packedFigures) {
     this.facts = facts;
     [this.low, this.high] = facts.sizes;
     this.levels = facts.levels;
@@ -59,14 +54,15 @@ class Regions {
     this.level = new Uint8Array(n);
     this.parent = new Int32Array(n);
     this.groups = new Float64Array(n);
-    this.mean = new Float64Array(n);
-    this.ones = new Float64Array(n);
+    this.most = new Float64Array(n); // the size up to which nearly all groups are
     this.cells = new Int32Array(n);
     this.start = new Float64Array(n);
-    this.ends = new Float64Array(2 * SHOWN * n).fill(NaN);
+    this.figures = facts.figures.map((figure, place) => ({ ...figure, place, show: SHOW[figure.show] }));
+    this.values = new Float64Array(this.figures.length * n).fill(NaN);
+    this.ends = new Float64Array(2 * this.figures.length * n).fill(NaN);
     this.children = Array.from({ length: n }, () => []);
     this.levels.forEach((level, depth) => this.#readLevel(level, depth));
-    summaries.forEach((bytes, depth) => this.#readSummaries(bytes, depth));
+    packedFigures.forEach((bytes, depth) => this.#readFigures(bytes, depth));
     this.decoded = new Map();
   }
 
@@ -82,8 +78,7 @@ class Regions {
       this.cells[node] = reader.next();
       bytes[i] = reader.next();
       this.groups[node] = reader.next();
-      this.mean[node] = reader.next() / MEAN_GRID;
-      this.ones[node] = reader.next();
+      this.most[node] = reader.next();
     }
     let at = reader.at;
     for (let i = 0; i < bytes.length; i++) {
@@ -92,14 +87,18 @@ class Regions {
     }
   }
 
-  #readSummaries(bytes, depth) {
+  #readFigures(bytes, depth) {
     const reader = new Reader(bytes);
-    const first = this.first[depth];
-    for (let i = SHOWN * first; i < SHOWN * (first + this.levels[depth].names.length); i++) {
-      const low = reader.next() - 1;
-      const high = low + reader.next();
-      const grid = i % SHOWN === MEAN_PLACE ? MEAN_GRID : 1;
-      if (low >= 0) this.ends.set([low / grid, high / grid], 2 * i);
+    for (let node = this.first[depth]; node < this.first[depth] + this.levels[depth].names.length; node++) {
+      for (const { place, grid, hasEnds } of this.figures) {
+        const at = this.figures.length * node + place;
+        const value = reader.next() - 1;
+        if (value >= 0) this.values[at] = value / grid;
+        if (!hasEnds) continue;
+        const low = reader.next() - 1;
+        const high = low + reader.next();
+        if (low >= 0) this.ends.set([low / grid, high / grid], 2 * at);
+      }
     }
   }
 
@@ -118,10 +117,15 @@ class Regions {
     return path;
   }
 
+  /** A key figure of a region; NaN if it has none. */
+  value(node, { place }) {
+    return this.values[this.figures.length * node + place];
+  }
+
   /** The interval of a key figure of a region; null if there is none. */
   interval(node, { place }) {
-    const at = 2 * (SHOWN * node + place);
-    return place === undefined || Number.isNaN(this.ends[at]) ? null : [this.ends[at], this.ends[at + 1]];
+    const at = 2 * (this.figures.length * node + place);
+    return Number.isNaN(this.ends[at]) ? null : [this.ends[at], this.ends[at + 1]];
   }
 
   /** The sizes that have groups (or an interval), and the groups; read when first asked for. */
@@ -158,13 +162,10 @@ class Distribution {
     Object.assign(this, { sizes, groups, lows, highs, total });
     this.upTo = new Float64Array(groups.length);
     let sum = 0;
-    let weighted = 0;
     groups.forEach((value, i) => {
       sum += value;
-      weighted += value * sizes[i];
       this.upTo[i] = sum;
     });
-    this.mean = total ? weighted / total : NaN;
   }
 
   /** The place of the last cell with at most this size; -1 if there is none. */
@@ -189,26 +190,9 @@ class Distribution {
     return i >= 0 ? this.upTo[i] : 0;
   }
 
-  shareOf(size) {
-    return this.total ? this.at(size) / this.total : NaN;
-  }
-
   interval(size) {
     if (!this.lows) return null;
     const i = this.#find(size);
     return i >= 0 && this.sizes[i] === size ? [this.lows[i], this.highs[i]] : [0, 0];
-  }
-
-  /** The least size with at least this share of the groups at or below it. */
-  quantile(share) {
-    if (!this.total) return NaN;
-    const wanted = share * this.total;
-    for (let i = 0; i < this.upTo.length; i++) if (this.upTo[i] >= wanted) return this.sizes[i];
-    return this.sizes[this.sizes.length - 1];
-  }
-
-  largest() {
-    for (let i = this.sizes.length - 1; i >= 0; i--) if (this.groups[i]) return this.sizes[i];
-    return NaN;
   }
 }

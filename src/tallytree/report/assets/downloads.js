@@ -31,14 +31,11 @@ function listShown(regions, nodes, from, to) {
 }
 
 function listAll(regions) {
-  const figures = KEY_FIGURES.filter((figure) => figure.column);
-  const hasEnds = ({ place }) => regions.facts.coverage !== null && place !== undefined;
-  const names = (figure) => ["", ...(hasEnds(figure) ? ["_low", "_high"] : [])].map((end) => figure.column + end);
-  const rows = [[...regions.levels.map((level) => level.name), "level", ...figures.flatMap(names)]];
+  const names = ({ column, hasEnds }) => [column, ...(hasEnds ? [`${column}_low`, `${column}_high`] : [])];
+  const rows = [[...regions.levels.map((level) => level.name), "level", ...regions.figures.flatMap(names)]];
   for (let node = 0; node < regions.count; node++) {
-    const distribution = regions.distribution(node);
-    const values = (figure) => [figure.of(distribution), ...(hasEnds(figure) ? (regions.interval(node, figure) ?? [NaN, NaN]) : [])];
-    rows.push([...regionColumns(regions, node), ...figures.flatMap(values)]);
+    const values = (figure) => [regions.value(node, figure), ...(figure.hasEnds ? (regions.interval(node, figure) ?? [NaN, NaN]) : [])];
+    rows.push([...regionColumns(regions, node), ...regions.figures.flatMap(values)]);
   }
   return csv(rows);
 }

@@ -1,6 +1,5 @@
 // ---- The explorer: which regions are shown, and how ----
 
-const MOST_ARE = 0.999;
 const FEWEST_SIZES = 8;
 const MOST_ROWS = 2000;
 
@@ -60,7 +59,7 @@ class Explorer {
     byId("numbers").addEventListener("toggle", () => this.#drawTable());
     byId("save").addEventListener("click", () => download(`${this.#file()}.csv`, listShown(this.regions, this.#nodes(), this.from, this.to)));
     byId("save-all").addEventListener("click", () => download(`${this.regions.facts.file}-regions.csv`, listAll(this.regions)));
-    if (!(this.regions.low <= 1 && this.regions.high >= 1)) byId("shade").querySelector("[value=ones]").remove();
+    byId("shade").append(...this.shades.measures.map(({ column, shade }) => html("option", { value: column }, shade.toLowerCase())));
     if (this.map) {
       byId("views").hidden = false;
       chooseOne(byId("views"), (value) => this.#look(value));
@@ -77,8 +76,7 @@ class Explorer {
     this.marks[this.active] = node;
     this.cursor = node;
     this.#draw(focus);
-    const distribution = this.regions.distribution(node);
-    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(distribution.total)} groups, mean size ${showMean(distribution.mean)}.`);
+    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(this.regions.groups[node])} groups, ${this.shades.describe(node)}.`);
   }
 
   compare(node) {
@@ -187,18 +185,16 @@ class Explorer {
 
   #drawSummary() {
     const { regions } = this;
-    const hasOnes = regions.low <= 1 && regions.high >= 1;
-    const figures = KEY_FIGURES.filter((figure) => hasOnes || figure.column !== "share_of_size_1");
+    const { figures } = regions;
     const nodes = this.#nodes();
-    const parts = this.#distributions();
     const table = [[{}, ...figures.map(({ name }) => ({ head: true, content: [name] }))]];
     nodes.forEach((node, i) => {
       const badge = html("span", { class: `badge badge-${"ab"[i]}` }, "AB"[i]);
       const name = html("span", { class: "hidden-text" }, ` ${shorten(regions.name(node), 80)}`);
-      table.push([{ head: true, content: [badge, name] }, ...figures.map((figure) => ({ content: this.#tellFigure(figure, node, parts[i]) }))]);
+      table.push([{ head: true, content: [badge, name] }, ...figures.map((figure) => ({ content: this.#tellFigure(figure, node) }))]);
     });
-    if (parts.length === 2) {
-      const less = ({ show, of }) => showSigned(of(parts[0]) - of(parts[1]), show === showShare ? showPoints : show);
+    if (nodes.length === 2) {
+      const less = (figure) => showSigned(regions.value(nodes[0], figure) - regions.value(nodes[1], figure), figure.show === showShare ? showPoints : figure.show);
       table.push([{ head: true, kind: "less", content: ["A − B"] }, ...figures.map((figure) => ({ kind: "less", content: [less(figure)] }))]);
     }
     // On a phone a figure is a row, and nothing has to be scrolled to.
@@ -214,8 +210,8 @@ class Explorer {
     );
   }
 
-  #tellFigure(figure, node, distribution) {
-    const [value, interval] = showFigure(figure, figure.of(distribution), this.regions.interval(node, figure));
+  #tellFigure(figure, node) {
+    const [value, interval] = showFigure(figure, this.regions.value(node, figure), this.regions.interval(node, figure));
     return interval === null ? [value] : [value, html("span", { class: "interval" }, interval)];
   }
 
@@ -231,12 +227,12 @@ class Explorer {
   }
 
   #setRange(kind, from, to) {
-    const { low, high } = this.regions;
+    const { low, high, most } = this.regions;
     const parts = this.#distributions();
     const atLeast = (size) => Math.min(high, Math.max(low + FEWEST_SIZES - 1, size || low));
     const ends = {
-      most: () => [low, atLeast(Math.max(...parts.map((part) => part.quantile(MOST_ARE) || low)))],
-      some: () => [low, atLeast(Math.max(...parts.map((part) => part.largest() || low)))],
+      most: () => [low, atLeast(Math.max(...this.#nodes().map((node) => most[node] || low)))],
+      some: () => [low, atLeast(Math.max(...parts.map((part) => part.sizes[part.groups.findLastIndex(Boolean)] ?? low)))],
       all: () => [low, high],
       own: () => [from, to],
     };
@@ -293,8 +289,8 @@ async function start() {
     const facts = readFacts();
     const buffers = await Promise.all(facts.levels.map((_, depth) => readBytes(`counts-${depth}`)));
     const mapBytes = facts.map ? await readBytes("shapes") : null;
-    const summaries = facts.coverage === null ? [] : await Promise.all(facts.levels.map((_, depth) => readBytes(`summaries-${depth}`)));
-    new Explorer(new Regions(facts, buffers, summaries), mapBytes);
+    const figures = await Promise.all(facts.levels.map((_, depth) => readBytes(`figures-${depth}`)));
+    new Explorer(new Regions(facts, buffers, figures), mapBytes);
     document.documentElement.dataset.ready = "true";
   } catch (error) {
     byId("trouble").textContent = "The explorer cannot be shown: this browser is too old for it, or the page is damaged.";

@@ -205,18 +205,15 @@ function showTip(tip, box, event, node, regions, shades) {
 class Shades {
   constructor(regions) {
     this.regions = regions;
-    this.measures = {
-      mean: { name: "Mean size", of: (node) => regions.mean[node], show: showMean },
-      ones: { name: "Share of groups of size 1", of: (node) => regions.ones[node] / regions.groups[node], show: showShare },
-    };
-    this.choose("mean");
+    this.measures = regions.figures.filter((figure) => figure.shade);
+    this.choose(this.measures[0].column);
   }
 
-  choose(name) {
-    this.measure = this.measures[name];
+  choose(column) {
+    this.measure = this.measures.find((figure) => figure.column === column);
     const first = this.regions.levels.length > 1 ? 1 : 0;
     const values = [];
-    for (let node = first; node < this.regions.count; node++) if (this.regions.groups[node]) values.push(this.measure.of(node));
+    for (let node = first; node < this.regions.count; node++) if (this.regions.groups[node]) values.push(this.regions.value(node, this.measure));
     values.sort((a, b) => a - b);
     const at = (share) => values[Math.min(values.length - 1, Math.floor(share * values.length))];
     // Fifths of the regions: each shade is used, whatever the values are.
@@ -226,7 +223,7 @@ class Shades {
 
   of(node) {
     if (!this.regions.groups[node]) return "none";
-    const value = this.measure.of(node);
+    const value = this.regions.value(node, this.measure);
     let shade = 0;
     while (shade < this.cuts.length && value >= this.cuts[shade]) shade++;
     return shade;
@@ -234,14 +231,14 @@ class Shades {
 
   describe(node) {
     if (!this.regions.groups[node]) return "no distribution";
-    return `${this.measure.name.toLowerCase()} ${this.measure.show(this.measure.of(node))}`;
+    return `${this.measure.shade.toLowerCase()} ${this.measure.show(this.regions.value(node, this.measure))}`;
   }
 
   drawLegend(box) {
     if (!this.cuts.length) return box.replaceChildren();
     const limits = [this.ends[0], ...this.cuts, this.ends[1]];
     return box.replaceChildren(
-      html("span", { class: "quiet small" }, `${this.measure.name}, in fifths of the regions:`),
+      html("span", { class: "quiet small" }, `${this.measure.shade}, in fifths of the regions:`),
       ...[0, 1, 2, 3, 4].map((shade) =>
         html("span", { class: "step" }, html("i", { class: `key shade-${shade}` }), `${this.measure.show(limits[shade])} to ${this.measure.show(limits[shade + 1])}`),
       ),
