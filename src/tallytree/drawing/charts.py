@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from tallytree.drawing.pictures import COLOURS, Picture, draw_frame, spread_labels, write_text
+from tallytree.drawing.elements import COLOURS, draw_frame, spread_labels, write_text
+from tallytree.drawing.pictures import Picture
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 80, 150, 60, 50

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from tallytree.drawing.pictures import COLOURS, draw_frame, spread_labels
+from tallytree.drawing.elements import COLOURS, draw_frame, spread_labels
 
 # The axes of a picture: where a value lies, in pixels, and which values are written beside it.
 

@@ -10,7 +10,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.drawing.pictures import COLOURS, Picture, draw_frame, write_text
+from tallytree.drawing.elements import COLOURS, draw_frame, write_text
+from tallytree.drawing.pictures import Picture
 
 # A distribution of groups over sizes as few enough bars to be looked at.
 

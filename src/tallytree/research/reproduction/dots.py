@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 
 from tallytree.drawing.curves import LogAxis
-from tallytree.drawing.pictures import COLOURS, draw_frame
+from tallytree.drawing.elements import COLOURS, draw_frame
 from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.research.reproduction.paper_figures import CHAIN, CHAIN_TABLES, find_variants
 
