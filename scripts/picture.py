@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_nation
-from tallytree.drawing.pictures import COLOURS, draw_frame, write_text
+from tallytree.drawing.elements import COLOURS, draw_frame, element, spread, write
 
 PICTURE = Path(__file__).parent.parent / "pictures" / "nation.svg"
 SEED = 2010
@@ -24,7 +24,7 @@ SHOWN = 8
 WIDTH, HEIGHT, MARGIN = 960, 330, 24
 TOP, BOTTOM = 78, 56
 TITLE = "How many households of each size: released at epsilon 1, and true"
-TRUE = 'stroke="currentColor"'
+TRUE = "currentColor"
 """The colour of text: dark on light, and light on dark."""
 
 
@@ -79,42 +79,32 @@ def draw(panels: Sequence[Panel]) -> str:
 
 def _draw_legend() -> list[str]:
     return [
-        f'<rect x="{MARGIN}" y="12" width="14" height="12" fill="{COLOURS[0]}"/>',
-        _write(MARGIN + 20, 23, "released", "start"),
-        f'<line x1="{MARGIN + 90}" y1="18" x2="{MARGIN + 110}" y2="18" {TRUE} stroke-width="3"/>',
-        _write(MARGIN + 116, 23, "true", "start"),
-        _write(WIDTH - MARGIN, 23, "households by number of people, epsilon 1", "end"),
+        element("rect", x=MARGIN, y=12, width=14, height=12, fill=COLOURS[0]),
+        write(MARGIN + 20, 23, "released"),
+        element("path", d=f"M{MARGIN + 90} 18h20", stroke=TRUE, stroke_width=3),
+        write(MARGIN + 116, 23, "true"),
+        write(WIDTH - MARGIN, 23, "households by number of people, epsilon 1", text_anchor="end"),
     ]
 
 
 def _draw_panel(panel: Panel, left: float, width: float) -> list[str]:
     total, most = sum(panel.true), max(*panel.released, *panel.true)
     step, base = width / len(panel.true), HEIGHT - BOTTOM
-
-    def place(count: int) -> float:
-        return base - (base - TOP) * count / most
-
-    title = write_text(panel.title)
-    parts = [f'<text x="{left:.1f}" y="58" font-weight="bold" font-size="15">{title}</text>']
-    parts.append(_write(left + width, 58, f"{total:,} households", "end"))
+    place = spread(float, (0, most), (base, TOP))
+    parts = [
+        write(left, 58, panel.title, font_weight="bold", font_size=15),
+        write(left + width, 58, f"{total:,} households", text_anchor="end"),
+    ]
     for index, (released, true) in enumerate(zip(panel.released, panel.true, strict=True)):
-        x = left + index * step
-        parts.append(
-            f'<rect x="{x + 3:.1f}" y="{place(released):.1f}" width="{step - 6:.1f}" '
-            f'height="{base - place(released):.1f}" fill="{COLOURS[0]}"/>'
-        )
-        parts.append(
-            f'<line x1="{x:.1f}" y1="{place(true):.1f}" x2="{x + step:.1f}" y2="{place(true):.1f}" '
-            f'{TRUE} stroke-width="2"/>'
-        )
+        x, y = left + index * step, place(released)
         name = f"{index + 1}" if index < SHOWN else f"{SHOWN + 1}+"
-        parts.append(_write(x + step / 2, base + 18, name, "middle"))
+        parts += [
+            element("rect", x=x + 3, y=y, width=step - 6, height=base - y, fill=COLOURS[0]),
+            element("path", d=f"M{x:.1f} {place(true):.1f}h{step:.1f}", stroke=TRUE, stroke_width=2),
+            write(x + step / 2, base + 18, name, text_anchor="middle"),
+        ]
     error = f"all errors together: {panel.error:,}, or {100 * panel.error / total:.2g} %"
-    return [*parts, _write(left, HEIGHT - 14, error, "start")]
-
-
-def _write(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{write_text(text)}</text>'
+    return [*parts, write(left, HEIGHT - 14, error)]
 
 
 if __name__ == "__main__":

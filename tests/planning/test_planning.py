@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.counts.count_files import KEY, write_counts
-from tallytree.drawing.charts import Line, draw_lines
+from tallytree.drawing.curves import Curve, draw_titled
 from tallytree.errors import CountsError, FolderError, InputError, MechanismError, PrivacyError, SpecError
 from tallytree.planning.advice import AROUND, Advice, advise, even_split, find_split, write_spec
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast, parse_goal
@@ -382,11 +382,11 @@ def test_a_file_that_cannot_be_written_is_an_error(stand_in: tt.GroupCounts, tmp
     )
 )
 def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple[float, float]]]) -> None:
-    named = [Line(f"<{i}>\x00", points) for i, points in enumerate(lines)]
-    picture = draw_lines("a < b\x01", named, x="x", y="y")
+    named = [Curve(f"<{i}>\x00", points) for i, points in enumerate(lines)]
+    picture = draw_titled("a < b\x01", named, x="x", y="y")
     root = ElementTree.fromstring(picture.svg)
     circles = [node for node in root if node.tag.endswith("circle")]
-    assert len(circles) == sum(map(len, lines))
+    assert len(circles) == sum(map(len, lines)) + len(lines)  # each name has a mark too
     for circle in circles:
         assert 0 <= float(circle.attrib["cx"]) <= 720
         assert 0 <= float(circle.attrib["cy"]) <= 400

@@ -267,6 +267,22 @@ def test_clopper_and_pearson_as_in_scipy(runs: int, share: float, error: float) 
     assert bound_above(hits, runs, error) == pytest.approx(high, rel=1e-9)
 
 
+def sum_exactly(hits: int, runs: int, p: Fraction) -> Fraction:
+    """P(X >= hits) for a binomial X, by its definition."""
+    terms = (math.comb(runs, k) * p**k * (1 - p) ** (runs - k) for k in range(hits, runs + 1))
+    return sum(terms, start=Fraction(0))
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(1, 1), (1, 40), (20, 40), (39, 40), (40, 40), (3, 90)])
+@pytest.mark.parametrize("error", [0.0005, 0.005, 0.05])
+def test_what_a_bound_refutes_is_refuted_exactly(hits: int, runs: int, error: float) -> None:
+    """To ten digits: the bound is refuted by the exact tail, and what is just above it is not."""
+    slack = Fraction(1, 10**10)
+    low = Fraction(bound_below(hits, runs, error))
+    assert sum_exactly(hits, runs, low * (1 - slack)) < error
+    assert sum_exactly(hits, runs, low * (1 + slack)) > error
+
+
 def find_coverage(bound: Callable[[int, int, float], float], runs: int, p: float, error: float) -> float:
     """How probable it is that a lower bound is above the truth."""
     hits = np.arange(runs + 1)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from tallytree.mechanisms.registry import MECHANISMS
 from tallytree.privacy.door import measure_with_seed
@@ -41,7 +42,15 @@ from tallytree.research.reproduction.paper_figures import (
     list_contenders,
 )
 from tallytree.research.reproduction.rendering import write_markdown
-from tallytree.research.reproduction.run_results import Result, Spread, is_clear, rank, spread
+from tallytree.research.reproduction.run_results import (
+    STUDENT,
+    STUDENT_MANY,
+    Result,
+    Spread,
+    is_clear,
+    rank,
+    spread,
+)
 from tallytree.research.reproduction.study_data import KUO
 from tests.research.reproduction_support import (
     CUMULATIVE,
@@ -214,6 +223,13 @@ def test_an_order_is_clear_from_both_sides(ours: list[float], theirs: list[float
     assert is_clear(a, b) == is_clear(b, a)
     assert not is_clear(a, a)
     assert not is_clear(spread(ours[:1]), b)  # of one run nothing is known
+
+
+def test_the_table_of_student_is_scipys_rounded_up() -> None:
+    """So that an order is never called clear too soon; from 11 runs on it is that of 11."""
+    for runs, limit in enumerate([*STUDENT, STUDENT_MANY][1:], start=2):
+        exact = float(stats.t.ppf(0.975, runs - 1))
+        assert exact <= limit < exact + 0.01
 
 
 def test_runs_are_compared_on_the_same_instances() -> None:

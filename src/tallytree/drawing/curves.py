@@ -1,96 +1,37 @@
-"""Seconds on a logarithmic axis, as an SVG written by hand: no plotting library is needed."""
+"""Curves: how something grows or shrinks, on logarithmic axes, each curve with its name at the right."""
 
-import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
 
-from tallytree.drawing.pictures import COLOURS, draw_frame, spread_labels
+from tallytree.drawing.elements import (
+    COLOURS,
+    Axis,
+    draw_cross,
+    draw_dot,
+    draw_frame,
+    draw_square,
+    draw_triangle,
+    element,
+    lay_linear,
+    lay_powers,
+    lay_ratios,
+    spread_labels,
+    write,
+    write_title,
+)
+from tallytree.drawing.pictures import Picture
 
-# The axes of a picture: where a value lies, in pixels, and which values are written beside it.
-
-
-class Axis(Protocol):
-    """From values to pixels."""
-
-    @property
-    def name(self) -> str:
-        """What is counted along it."""
-        ...
-
-    @property
-    def ticks(self) -> Sequence[tuple[float, str]]:
-        """The values with a line across the picture, and how they are written."""
-        ...
-
-    def place(self, value: float) -> float:
-        """The value's pixel."""
-        ...
-
-
-@dataclass(frozen=True)
-class LogAxis:
-    """Powers of ten from below the least value to above the largest, spread over pixels."""
-
-    name: str
-    values: Sequence[float]
-    start: float
-    stop: float
-
-    @property
-    def _powers(self) -> range:
-        low = math.floor(math.log10(min(self.values)))
-        return range(low, max(low + 1, math.ceil(math.log10(max(self.values)))) + 1)
-
-    @property
-    def ticks(self) -> Sequence[tuple[float, str]]:
-        """The powers of ten."""
-        return [
-            (10.0**power, f"{10**power:,}" if power >= 0 else f"{10.0**power:.{-power}f}")
-            for power in self._powers
-        ]
-
-    def place(self, value: float) -> float:
-        """Equal ratios are equally far apart."""
-        share = (math.log10(value) - self._powers[0]) / (self._powers[-1] - self._powers[0])
-        return self.start + share * (self.stop - self.start)
-
-
-@dataclass(frozen=True)
-class LinearAxis:
-    """The values themselves, from zero to the largest."""
-
-    name: str
-    values: Sequence[float]
-    start: float
-    stop: float
-
-    @property
-    def ticks(self) -> Sequence[tuple[float, str]]:
-        """Every value."""
-        return [(value, f"{value:,.0f}") for value in sorted(set(self.values))]
-
-    def place(self, value: float) -> float:
-        """Equal differences are equally far apart."""
-        return self.start + value / max(self.values) * (self.stop - self.start)
-
-
-WIDTH, HEIGHT = 760, 420
-LEFT, RIGHT, TOP, BOTTOM = 70, 300, 20, 50
 LABEL_GAP = 17
 CROSS_GAP = 13
-MARKERS = (
-    '<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>',
-    '<path d="M{x:.1f} {y:.1f}m-3.5 -3.5h7v7h-7z" fill="{colour}"/>',
-    '<path d="M{x:.1f} {y:.1f}m0 -4.5l4.5 7.5h-9z" class="paper" stroke="{colour}" stroke-width="1.5"/>',
-)
-CROSS = '<path d="M{x:.1f} {y:.1f}m-5 -5l10 10m0 -10l-10 10" stroke="{colour}" stroke-width="2"/>'
+MARKS = (draw_dot, draw_square, draw_triangle)
+"""The second and the third are for curves whose colour is used already."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Points (amount, seconds) under one name, which is written to the right of the last of them."""
+    """Points (x, y) under one name, which is written to the right of the last of them."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -104,95 +45,101 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class _Style:
-    colour: str
-    marker: str
+class _Room:
+    """A picture's size, and the edges of the part of it that the axes span."""
 
-    def mark(self, x: float, y: float) -> str:
-        return self.marker.format(x=x, y=y, colour=self.colour)
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
 
-    def cross(self, x: float, y: float) -> str:
-        return CROSS.format(x=x, y=y, colour=self.colour)
+
+WIDE_LABELS = _Room(760, 420, left=70, right=460, top=20, bottom=370)
+TITLED = _Room(720, 400, left=80, right=520, top=60, bottom=350)
 
 
 def draw(curves: Sequence[Curve], amounts: str, *, linear: bool = False, limit: float | None = None) -> str:
-    """The whole picture; ``amounts`` are along the other axis, and ``limit`` is a line across."""
+    """Draw seconds against ``amounts``, along the other axis; ``limit`` is a line across."""
+    room = WIDE_LABELS
     marks = [mark for curve in curves for mark in curve.marks]
     seconds = [y for _, y in marks] + ([] if limit is None else [limit])
-    x_axis = (LinearAxis if linear else LogAxis)(amounts, [x for x, _ in marks], LEFT, WIDTH - RIGHT)
-    y_axis = LogAxis("s", seconds, HEIGHT - BOTTOM, TOP)
+    lay = lay_linear if linear else lay_powers
+    x_axis = lay(amounts, [x for x, _ in marks], room.left, room.right)
+    y_axis = lay_powers("s", seconds, room.bottom, room.top)
     parts = [
-        *_draw_grid(x_axis, y_axis),
-        *([] if limit is None else _draw_limit(limit, y_axis.place(limit))),
+        *_draw_grid(x_axis, y_axis, room),
+        write(16, room.top + 4, y_axis.name, text_anchor="middle"),
+        *([] if limit is None else _draw_limit(limit, y_axis.place(limit), room)),
+        *_draw_curves(curves, x_axis, y_axis, room),
     ]
-    styles = [
-        _Style(COLOURS[place % len(COLOURS)], MARKERS[place // len(COLOURS) % len(MARKERS)])
-        for place in range(len(curves))
+    return draw_frame(f"Seconds against {amounts}", room.width, room.height, parts)
+
+
+def draw_titled(title: str, curves: Sequence[Curve], *, x: str, y: str) -> Picture:
+    """Draw curves with a title; ``x`` and ``y``, both positive, are the names of the axes."""
+    room = TITLED
+    marks = [mark for curve in curves for mark in curve.marks]
+    x_axis = lay_ratios(x, [x for x, _ in marks], room.left, room.right)
+    y_axis = lay_powers(y, [y for _, y in marks], room.bottom, room.top)
+    parts = [
+        write_title(14, 24, title),
+        write(14, room.top - 12, y),
+        *_draw_grid(x_axis, y_axis, room),
+        *_draw_curves(curves, x_axis, y_axis, room),
     ]
+    return Picture(draw_frame(title, room.width, room.height, parts, own_size=True), title)
+
+
+def _draw_grid(x_axis: Axis, y_axis: Axis, room: _Room) -> Iterator[str]:
+    yield from x_axis.draw_columns(room.top, room.bottom)
+    yield from y_axis.draw_rows(room.left, room.right)
+    yield write((room.left + room.right) / 2, room.height - 10, x_axis.name, text_anchor="middle")
+
+
+def _draw_limit(seconds: float, y: float, room: _Room) -> Iterator[str]:
+    yield element("path", d=f"M{room.left} {y:.1f}H{room.right}", class_="limit", stroke_dasharray="5 4")
+    yield write(
+        room.right - 4,
+        y - 7,
+        f"given up after {seconds:g} s",
+        text_anchor="end",
+        class_="halo",
+        stroke_width=4,
+        paint_order="stroke",
+    )
+
+
+def _draw_curves(curves: Sequence[Curve], x_axis: Axis, y_axis: Axis, room: _Room) -> Iterator[str]:
+    """Draw the curves with their names; crosses at one place stand side by side."""
     ends = [(x_axis.place(curve.marks[-1][0]), y_axis.place(curve.marks[-1][1])) for curve in curves]
-    labels = spread_labels([y for _, y in ends], gap=LABEL_GAP, lowest=HEIGHT - BOTTOM)
+    labels = spread_labels([y for _, y in ends], gap=LABEL_GAP, lowest=room.bottom)
     crosses: Counter[tuple[float, float]] = Counter()
-    for curve, style, end, label_y in zip(curves, styles, ends, labels, strict=True):
-        parts += _draw_label(curve.name, style, end, label_y)
-        parts += _draw_curve(curve, style, x_axis, y_axis)
-        if curve.given_up:  # one beside the other, where there are several
-            parts.append(style.cross(end[0] + CROSS_GAP * crosses[end], end[1]))
+    for place, (curve, end, label_y) in enumerate(zip(curves, ends, labels, strict=True)):
+        turn, shade = divmod(place, len(COLOURS))
+        colour = COLOURS[shade]
+        mark = partial(MARKS[turn % len(MARKS)], colour=colour)
+        if end[0] > room.right - 1:
+            line = f"M{end[0]:.1f} {end[1]:.1f}L{room.right + 23} {label_y:.1f}H{room.right + 35}"
+            yield element("path", d=line, fill="none", stroke=colour, opacity=0.5)
+        yield mark(room.right + 35, label_y)
+        yield write(room.right + 45, label_y + 4, curve.name)
+        yield from _draw_curve(curve, colour, mark, x_axis, y_axis)
+        if curve.given_up:
+            yield draw_cross(end[0] + CROSS_GAP * crosses[end], end[1], colour)
             crosses[end] += 1
-    return draw_frame(f"Seconds against {amounts}", WIDTH, HEIGHT, parts)
 
 
-def _draw_grid(x_axis: Axis, y_axis: Axis) -> list[str]:
-    left, right, top, bottom = LEFT, WIDTH - RIGHT, TOP, HEIGHT - BOTTOM
-    parts = []
-    for value, text in x_axis.ticks:
-        x = x_axis.place(value)
-        parts.append(f'<path d="M{x:.1f} {top}V{bottom}" class="grid"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{text}</text>')
-    for value, text in y_axis.ticks:
-        y = y_axis.place(value)
-        parts.append(f'<path d="M{left} {y:.1f}H{right}" class="grid"/>')
-        parts.append(f'<text x="{left - 8}" y="{y + 4:.1f}" text-anchor="end">{text}</text>')
-    middle = (left + right) / 2
-    parts.append(f'<text x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{x_axis.name}</text>')
-    parts.append(f'<text x="16" y="{top + 4}" text-anchor="middle">{y_axis.name}</text>')
-    return parts
-
-
-def _draw_limit(seconds: float, y: float) -> list[str]:
-    return [
-        f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" class="limit" stroke-dasharray="5 4"/>',
-        f'<text x="{WIDTH - RIGHT - 4}" y="{y - 7:.1f}" text-anchor="end" '
-        'class="halo" stroke-width="4" paint-order="stroke">'
-        f"given up after {seconds:g} s</text>",
-    ]
-
-
-def _draw_label(name: str, style: _Style, end: tuple[float, float], y: float) -> list[str]:
-    """The name with its mark, and a thin line to the curve's end if that is at the right."""
-    key = WIDTH - RIGHT + 35
-    line = f"M{end[0]:.1f} {end[1]:.1f}L{key - 12} {y:.1f}H{key}"
-    reaches = end[0] > WIDTH - RIGHT - 1
-    return [
-        *([f'<path d="{line}" fill="none" stroke="{style.colour}" opacity="0.5"/>'] if reaches else []),
-        style.mark(key, y),
-        f'<text x="{key + 10}" y="{y + 4:.1f}">{name}</text>',
-    ]
-
-
-def _draw_curve(curve: Curve, style: _Style, x_axis: Axis, y_axis: Axis) -> list[str]:
-    """A line through the points, and a dotted one on to the cross."""
+def _draw_curve(
+    curve: Curve, colour: str, mark: Callable[[float, float], str], x_axis: Axis, y_axis: Axis
+) -> Iterator[str]:
+    """Draw a line through the points, and a dotted one on to the cross."""
     places = [(x_axis.place(x), y_axis.place(y)) for x, y in curve.marks]
     reached = places[: len(curve.points)]
-    return [
-        _draw_line(reached, style.colour),
-        _draw_line(places[len(curve.points) - 1 :], style.colour, dash="2 3"),
-        *(style.mark(x, y) for x, y in reached),
-    ]
-
-
-def _draw_line(places: Sequence[tuple[float, float]], colour: str, dash: str = "none") -> str:
-    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    return (
-        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.5" '
-        f'stroke-dasharray="{dash}"/>'
-    )
+    for part, dash in ((reached, "none"), (places[len(curve.points) - 1 :], "2 3")):
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in part)
+        yield element(
+            "polyline", points=points, fill="none", stroke=colour, stroke_width=1.5, stroke_dasharray=dash
+        )
+    yield from (mark(x, y) for x, y in reached)

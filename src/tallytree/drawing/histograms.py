@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.drawing.pictures import COLOURS, Picture, draw_frame, write_text
+from tallytree.drawing.elements import COLOURS, Axis, draw_frame, element, spread, write, write_title
+from tallytree.drawing.pictures import Picture
 
 # A distribution of groups over sizes as few enough bars to be looked at.
 
@@ -87,21 +88,12 @@ def _cut_by_ratio(start: int, stop: int) -> list[int]:
 
 
 WIDTH, HEIGHT = 720, 360
-LEFT, RIGHT, TOP, BOTTOM = 92, 24, 66, 54
+LEFT, RIGHT, TOP, FLOOR = 92, 24, 66, 306
 MOST_TITLE = 80
 MOST_RATIO = 200
 """Of the highest bar to the lowest. Beyond it the scale is logarithmic: the lowest would be a pixel high."""
 LABEL_ROOM = 40
 """Pixels from the middle of one label below the axis to the next."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """Where a value is, in pixels, and which values are written beside it."""
-
-    place: Callable[[float], float]
-    ticks: Sequence[tuple[float, str]]
-    is_log: bool = False
 
 
 def draw_histogram(title: str, sizes: tuple[int, int], groups: Ints, ends: Ends | None = None) -> Picture:
@@ -112,11 +104,8 @@ def draw_histogram(title: str, sizes: tuple[int, int], groups: Ints, ends: Ends 
     """
     short = title if len(title) <= MOST_TITLE else title[: MOST_TITLE - 1] + "…"
     bars = make_bars(sizes[0], groups, ends)
-    note = write_text(_describe(bars, sizes, groups))
-    parts = [
-        f'<text x="16" y="26" font-size="15" font-weight="600">{write_text(short)}</text>',
-        f'<text class="soft" style="fill:currentColor" x="16" y="46">{note}</text>',
-    ]
+    note = _describe(bars, sizes, groups)
+    parts = [write_title(16, 26, short), write(16, 46, note, class_="soft", style="fill:currentColor")]
     if bars:
         parts += _draw_bars(bars, sizes)
     return Picture(draw_frame(f"{short}: groups by size", WIDTH, HEIGHT, parts, own_size=True), short)
@@ -139,31 +128,30 @@ def _describe(bars: Sequence[Bar], sizes: tuple[int, int], groups: Ints) -> str:
 
 def _draw_bars(bars: Sequence[Bar], sizes: tuple[int, int]) -> list[str]:
     across, up = _lay_across(bars, sizes[1]), _lay_up(bars)
-    bottom = HEIGHT - BOTTOM
-    what = "Groups per size" if any(bar.last > bar.first for bar in bars) else "Groups"
-    parts = [
-        _write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, "Size of the group", "middle"),
-        f'<text transform="translate(20 {(TOP + bottom) / 2}) rotate(-90)" text-anchor="middle">'
-        f"{what}{' (log scale)' if up.is_log else ''}</text>",
+    turned = f"translate(20 {(TOP + FLOOR) / 2}) rotate(-90)"
+    return [
+        write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, across.name, text_anchor="middle"),
+        element("text", up.name, transform=turned, text_anchor="middle"),
+        *up.draw_rows(LEFT, WIDTH - RIGHT),
+        *(_draw_bar(bar, across, up) for bar in bars if bar.groups > 0),
+        *(_draw_ends(bar.ends, bar, across, up) for bar in bars if bar.ends),
+        element("path", d=f"M{LEFT} {FLOOR}H{WIDTH - RIGHT}", class_="limit"),
+        *(write(across.place(at + 0.5), FLOOR + 18, text, text_anchor="middle") for at, text in across.ticks),
     ]
-    for value, label in up.ticks:
-        y = up.place(value)
-        parts.append(f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>')
-        parts.append(_write(LEFT - 8, y + 4, label, "end"))
-    parts += [_draw_bar(bar, across, up) for bar in bars if bar.groups > 0]
-    parts += [part for bar in bars for part in _draw_ends(bar, across, up)]
-    parts.append(f'<line class="limit" x1="{LEFT}" y1="{bottom}" x2="{WIDTH - RIGHT}" y2="{bottom}"/>')
-    parts += [_write(across.place(size + 0.5), bottom + 18, label, "middle") for size, label in across.ticks]
-    return parts
 
 
 def _draw_bar(bar: Bar, across: Axis, up: Axis) -> str:
     start, stop = across.place(bar.first), across.place(bar.last + 1)
     gap = min(4.0, 0.15 * (stop - start))
-    top = min(up.place(bar.height), HEIGHT - BOTTOM - 1.5)  # what is there can be seen
-    return (
-        f'<rect x="{start + gap / 2:.1f}" y="{top:.1f}" width="{stop - start - gap:.1f}" '
-        f'height="{HEIGHT - BOTTOM - top:.1f}" fill="{COLOURS[0]}"><title>{_tell(bar)}</title></rect>'
+    top = min(up.place(bar.height), FLOOR - 1.5)  # what is there can be seen
+    return element(
+        "rect",
+        element("title", _tell(bar)),
+        x=start + gap / 2,
+        y=top,
+        width=stop - start - gap,
+        height=FLOOR - top,
+        fill=COLOURS[0],
     )
 
 
@@ -173,61 +161,55 @@ def _tell(bar: Bar) -> str:
     return f"{what}: {bar.groups:,} groups{ends}"
 
 
-def _draw_ends(bar: Bar, across: Axis, up: Axis) -> Iterator[str]:
-    if bar.ends is None:
-        return
+def _draw_ends(ends: tuple[int, int], bar: Bar, across: Axis, up: Axis) -> str:
     start, stop = across.place(bar.first), across.place(bar.last + 1)
     middle, cap = (start + stop) / 2, min(4.0, (stop - start) / 4)
-    low, high = (min(up.place(end), HEIGHT - BOTTOM) for end in bar.ends)
-    yield (
-        f'<path class="ends" d="M{middle - cap:.1f} {low:.1f}h{2 * cap:.1f}M{middle:.1f} {low:.1f}V{high:.1f}'
-        f'M{middle - cap:.1f} {high:.1f}h{2 * cap:.1f}" fill="none" stroke="currentColor"/>'
+    low, high = (min(up.place(end), FLOOR) for end in ends)
+    line = (
+        f"M{middle - cap:.1f} {low:.1f}h{2 * cap:.1f}M{middle:.1f} {low:.1f}V{high:.1f}"
+        f"M{middle - cap:.1f} {high:.1f}h{2 * cap:.1f}"
     )
+    return element("path", class_="ends", d=line, fill="none", stroke="currentColor")
 
 
 def _lay_up(bars: Sequence[Bar]) -> Axis:
     """The axis of numbers of groups."""
+    single = all(bar.first == bar.last for bar in bars)
+    name = "Groups" if single else "Groups per size"
     heights = [bar.height for bar in bars if bar.groups > 0]
     most, least = max(bar.top for bar in bars), min(heights)
-    bottom, span = HEIGHT - BOTTOM, HEIGHT - BOTTOM - TOP
     if max(heights) < MOST_RATIO * least:
-        step = _round_step(max(most / 4, 1 if all(bar.first == bar.last for bar in bars) else 0))
+        step = _round_step(max(most / 4, 1 if single else 0))
         count = math.ceil(most / step)
         ticks = [(step * at, _show(step * at)) for at in range(count + 1)]
-        return Axis(lambda value: bottom - span * value / (step * count), ticks)
-    floor = math.log10(least) - 0.3
-    scale = span / (math.log10(most) + 0.1 - floor)
-    powers = range(math.ceil(floor), math.floor(math.log10(most)) + 1)
+        return Axis(name, spread(float, (0, step * count), (FLOOR, TOP)), ticks)
+    low, high = math.log10(least) - 0.3, math.log10(most) + 0.1
+    powers = range(math.ceil(low), math.floor(math.log10(most)) + 1)
     skip = math.ceil(len(powers) / 7)
     return Axis(
-        lambda value: bottom - scale * (math.log10(max(value, 10**floor)) - floor),
+        f"{name} (log scale)",
+        spread(lambda value: math.log10(max(value, 10**low)), (10**low, 10**high), (FLOOR, TOP)),
         [(10.0**power, _show(10.0**power)) for power in powers[::skip]],
-        is_log=True,
     )
 
 
 def _lay_across(bars: Sequence[Bar], highest: int) -> Axis:
     """The axis of sizes: a ratio is a distance where bars were made by ratios."""
     start, stop = bars[0].first, bars[-1].last + 1
-    widths = {bar.last - bar.first for bar in bars[:-1]}
-    if len(widths) <= 1:
-        place = _spread(lambda size: size, start, stop)
+    pixels = LEFT, WIDTH - RIGHT
+    if len({bar.last - bar.first for bar in bars[:-1]}) <= 1:
+        place = spread(float, (start, stop), pixels)
         step = max(1, round(_round_step((stop - start) * LABEL_ROOM / (WIDTH - LEFT - RIGHT))))
         marks = [start, *range(start - start % step + step, stop, step)]
     else:
         shift = 1 if start == 0 else 0
-        place = _spread(lambda size: math.log(size + shift), start, stop)
+        place = spread(lambda size: math.log(size + shift), (start, stop), pixels)
         powers = range(len(str(stop)))
         marks = sorted({start} | {digit * 10**power for power in powers for digit in (1, 2, 5)})
     if stop - 1 == highest:
         marks.append(highest)
-    return Axis(place, _choose_labels([mark for mark in marks if start <= mark < stop], place, highest))
-
-
-def _spread(measure: Callable[[float], float], start: float, stop: float) -> Callable[[float], float]:
-    """From values to pixels, as far apart as ``measure`` says."""
-    low, high = measure(start), measure(stop)
-    return lambda value: LEFT + (WIDTH - LEFT - RIGHT) * (measure(value) - low) / (high - low)
+    ticks = _choose_labels([mark for mark in marks if start <= mark < stop], place, highest)
+    return Axis("Size of the group", place, ticks)
 
 
 def _choose_labels(
@@ -255,7 +237,3 @@ def _show(number: float) -> str:
         if number >= size:
             return f"{number / size:,g}{letter}"
     return f"{number:,.10f}".rstrip("0").rstrip(".")
-
-
-def _write(x: float, y: float, text: str, anchor: str) -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{write_text(text)}</text>'

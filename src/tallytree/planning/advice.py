@@ -15,7 +15,7 @@ from itertools import permutations
 from typing import Any
 
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.drawing.charts import Line, draw_lines
+from tallytree.drawing.curves import Curve, draw_titled
 from tallytree.drawing.pictures import Picture
 from tallytree.errors import MechanismError
 from tallytree.mechanisms.base import Mechanism
@@ -268,12 +268,12 @@ def _write(value: object) -> str:
 
 def draw_trade_off(advice: Advice) -> Picture:
     """L1 error at each level against epsilon."""
-    lines = [
-        Line(
+    curves = [
+        Curve(
             error.level,
             [(float(case.epsilon), max(LEAST, case.levels[place].l1)) for case in advice.trade_off],
         )
         for place, error in enumerate(advice.planned.levels)
     ]
     title = f"Expected error of {advice.planned.mechanism}, by level"
-    return draw_lines(title, lines, x="epsilon", y="L1 error, in groups")
+    return draw_titled(title, curves, x="epsilon", y="L1 error, in groups")

@@ -2,10 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
-from tallytree.drawing.curves import LogAxis
-from tallytree.drawing.pictures import COLOURS, draw_frame
+from tallytree.drawing.elements import (
+    COLOURS,
+    Axis,
+    draw_cross,
+    draw_diamond,
+    draw_dot,
+    draw_frame,
+    element,
+    lay_powers,
+    write,
+)
 from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.research.reproduction.paper_figures import CHAIN, CHAIN_TABLES, find_variants
 
@@ -69,23 +77,23 @@ def draw_dots(title: str, panels: Sequence[Panel], epsilons: Sequence[str], unit
 def _draw_key(epsilons: Sequence[str], *, paper: bool, crosses: bool) -> Iterator[str]:
     y, x = 20.0, float(LABELS)
     for epsilon, colour in zip(epsilons, COLOURS, strict=False):
-        yield _dot(x, y, colour)
-        yield f'<text x="{x + 10}" y="{y + 4}">epsilon {epsilon}</text>'
+        yield draw_dot(x, y, colour)
+        yield write(x + 10, y + 4, f"epsilon {epsilon}")
         x += 100
     if paper:
-        yield f'<g class="soft">{_diamond(x, y, "currentColor")}</g>'
-        yield f'<text x="{x + 10}" y="{y + 4}">in the paper</text>'
+        yield element("g", draw_diamond(x, y, "currentColor"), class_="soft")
+        yield write(x + 10, y + 4, "in the paper")
         x += 110
     if crosses:
-        yield f'<g class="soft">{_cross(x, y, "currentColor")}</g>'
-        yield f'<text x="{x + 10}" y="{y + 4}">given up there</text>'
+        yield element("g", draw_cross(x, y, "currentColor", size=8), class_="soft")
+        yield write(x + 10, y + 4, "given up there")
 
 
 def _draw_labels(labels: Sequence[str], width: int) -> Iterator[str]:
     for place, label in enumerate(labels):
         y = TOP + ROW * place
-        yield f'<path class="grid" d="M{MARGIN} {y}H{width - MARGIN}"/>'
-        yield f'<text x="{MARGIN}" y="{y + ROW / 2 + 4}">{escape(label + SIGNS.get(label, ""))}</text>'
+        yield element("path", class_="grid", d=f"M{MARGIN} {y}H{width - MARGIN}")
+        yield write(MARGIN, y + ROW / 2 + 4, label + SIGNS.get(label, ""))
 
 
 def _draw_panel(
@@ -93,35 +101,32 @@ def _draw_panel(
 ) -> Iterator[str]:
     bottom = TOP + ROW * len(labels)
     known = [value for mark in panel.marks for value in (mark.mean, mark.paper, mark.limit) if value]
-    yield f'<text x="{left}" y="{TOP - 20}" font-weight="bold">{escape(panel.title)}</text>'
+    yield write(left, TOP - 20, panel.title, font_weight="bold")
     if not known:
         return
-    axis = LogAxis("", known, left, left + PANEL)
+    axis = lay_powers("", known, left, left + PANEL)
     for place, (value, _) in enumerate(axis.ticks):
         x = axis.place(value)
-        yield f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>'
+        yield element("path", class_="grid", d=f"M{x:.1f} {TOP}V{bottom}")
         if len(axis.ticks) < 7 or place % 2 == 0:
-            written = _shorten(value, units)
-            yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle">{written}</text>'
+            yield write(x, bottom + 18, _shorten(value, units), text_anchor="middle")
     for mark in panel.marks:
         line = epsilons.index(mark.epsilon)
         y = TOP + ROW * labels.index(mark.label) + ROW / 2 + STEP * (line - (len(epsilons) - 1) / 2)
         yield from _draw_mark(mark, axis, y, COLOURS[line % len(COLOURS)])
 
 
-def _draw_mark(mark: Mark, axis: LogAxis, y: float, colour: str) -> Iterator[str]:
+def _draw_mark(mark: Mark, axis: Axis, y: float, colour: str) -> Iterator[str]:
     least, most = axis.ticks[0][0], axis.ticks[-1][0]
     if mark.mean:
         low, high = max(mark.mean - mark.deviation, least), min(mark.mean + mark.deviation, most)
-        yield (
-            f'<path d="M{axis.place(low):.1f} {y:.1f}H{axis.place(high):.1f}" stroke="{colour}" '
-            'stroke-width="2"/>'
-        )
-        yield _dot(axis.place(mark.mean), y, colour)
+        bar = f"M{axis.place(low):.1f} {y:.1f}H{axis.place(high):.1f}"
+        yield element("path", d=bar, stroke=colour, stroke_width=2)
+        yield draw_dot(axis.place(mark.mean), y, colour)
     if mark.limit:
-        yield _cross(axis.place(mark.limit), y, colour)
+        yield draw_cross(axis.place(mark.limit), y, colour, size=8)
     if mark.paper:
-        yield _diamond(axis.place(mark.paper), y, colour)
+        yield draw_diamond(axis.place(mark.paper), y, colour)
 
 
 def _shorten(value: float, units: Sequence[str]) -> str:
@@ -131,17 +136,3 @@ def _shorten(value: float, units: Sequence[str]) -> str:
         return f"{1000 * value:g}{thousandth}"
     power = min(len(f"{value:.0f}") - 1, 3 * len(large) + 2) // 3
     return f"{value / 1000**power:g}{[one, *large][power]}"
-
-
-def _dot(x: float, y: float, colour: str) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{colour}"/>'
-
-
-def _diamond(x: float, y: float, colour: str) -> str:
-    return (
-        f'<path d="M{x:.1f} {y:.1f}m0 -5l5 5l-5 5l-5 -5z" fill="none" stroke="{colour}" stroke-width="1.5"/>'
-    )
-
-
-def _cross(x: float, y: float, colour: str) -> str:
-    return f'<path d="M{x:.1f} {y:.1f}m-4 -4l8 8m0 -8l-8 8" stroke="{colour}" stroke-width="2"/>'
