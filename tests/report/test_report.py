@@ -29,13 +29,13 @@ from tallytree.privacy.accuracy import find_deviation, find_reach
 from tallytree.privacy.plan import LevelPlan
 from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.released import REPORT
+from tallytree.releases.statement import describe_safety
 from tallytree.releases.statistics import EARLIEST, QUANTILES, Distributions, summarize
 from tallytree.report import map_shapes, report_content
 from tallytree.report.key_figures import FIGURES, list_numbers
 from tallytree.report.map_shapes import project, read_shapes
 from tallytree.report.report_content import encode, gather, pack_level, write_bytes
 from tallytree.report.report_page import write_page, write_report
-from tallytree.report.report_words import describe_safety
 from tallytree.solvers.checks import Check, Verification, skip
 from tests.report.report_support import (
     HOSTILE,

@@ -15,19 +15,17 @@ from tallytree.privacy.plan import Plan
 from tallytree.releases.released import Released
 from tallytree.releases.statement import (
     ENFORCED,
+    describe_adjustment,
+    describe_budget,
     describe_empty_groups,
+    describe_epsilon,
     describe_protection,
+    describe_release,
+    describe_safety,
     list_public_facts,
     warn_of_epsilon,
 )
 from tallytree.report.report_content import PackedLevel
-from tallytree.report.report_words import (
-    describe_adjustment,
-    describe_budget,
-    describe_epsilon,
-    describe_release,
-    describe_safety,
-)
 from tallytree.solvers.checks import Check, Verification
 
 BAR = 1000
