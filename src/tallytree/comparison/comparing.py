@@ -202,6 +202,13 @@ def compare(
     Parquet file, with the release's region columns and the columns ``size`` and ``groups``. Levels are
     compared from the root down for as long as both have them, or only ``level``; of each, the ``top`` largest
     differences are kept.
+
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
+    >>> made = tt.release(counts, epsilon=1)
+    >>> [(level.level, level.l1) for level in compare(made, made).levels]
+    [('nation', 0), ('state', 0)]
     """
     most = find_whole(top)
     if most is None or most < 0:

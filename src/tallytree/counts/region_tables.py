@@ -27,6 +27,11 @@ def read_hierarchy(
     Regions keep the order in which the table first names them. Rows may repeat. Where a leaf stands above the
     last level, the columns below it are null. ``table`` is a pandas, Polars or Arrow table or the path of a
     CSV or Parquet file.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"state": ["GA", "GA", "NY"], "county": ["Fulton", "Cobb", "Kings"]})
+    >>> read_hierarchy(table, regions=["state", "county"], root="US", root_level="nation")
+    Hierarchy(nation: 1, state: 2, county: 3)
     """
     check_region_columns(regions)
     check_root(root, root_level)

@@ -109,6 +109,13 @@ def add_intervals(
     They hold the true number with probability ``coverage``. The mechanism is run ``replicates`` times on the
     released counts, and a few times more on one of the replicates, with the same noise for the same ``seed``.
     All is made from the release alone, and costs no privacy.
+
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
+    >>> made = add_intervals(tt.release(counts, epsilon=1), replicates=10)
+    >>> made.to_arrow().column_names[-4:]
+    ['groups_low', 'groups_high', 'groups_bias', 'groups_error']
     """
     if not isinstance(release, Released):
         raise IntervalsError("Intervals are made for a Release.")

@@ -100,6 +100,17 @@ class Ledger:
 
     ``Ledger(place)`` opens one that there is; :meth:`create` makes one. It may be used by any number of
     processes and threads at the same time.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> ledger = Ledger.create(f"{folder.name}/budget.db", dataset="people 2026", epsilon=2)
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
+    >>> made = tt.release(counts, epsilon="0.5", ledger=ledger)
+    >>> print(ledger.balance().remaining)
+    3/2
+    >>> folder.cleanup()
     """
 
     def __init__(self, place: Place) -> None:

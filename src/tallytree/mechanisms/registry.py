@@ -35,12 +35,20 @@ DEFAULT = CumulativeJoint.name
 
 
 def list_mechanisms() -> list[str]:
-    """The mechanisms' names."""
+    """The mechanisms' names.
+
+    >>> "cumulative-joint" in list_mechanisms()
+    True
+    """
     return [kind.name for kind in MECHANISMS]
 
 
 def mechanism(name: str, /, **options: Any) -> Mechanism:
-    """The mechanism of that name, with its options."""
+    """The mechanism of that name, with its options.
+
+    >>> mechanism("direct-dp", solver="tables")
+    DirectDP(solver='tables')
+    """
     kinds = {kind.name: kind for kind in MECHANISMS}
     if not isinstance(name, str) or name not in kinds:
         raise MechanismError(f"There is no mechanism {show(name)}: {name_choices(name, kinds)}")

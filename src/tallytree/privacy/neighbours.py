@@ -25,7 +25,11 @@ MOST = 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What one person can contribute at most."""
+    """What one person can contribute at most.
+
+    >>> Bounds(max_records=2)
+    Bounds(max_records=2, max_quantity=1)
+    """
 
     max_records: int = 1
     """m: how many records a person has at most."""

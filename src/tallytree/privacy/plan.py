@@ -61,7 +61,14 @@ class LevelPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be measured, and what it costs: made from public facts alone."""
+    """What will be measured, and what it costs: made from public facts alone.
+
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> plan = tt.mechanism("direct-dp").plan(regions, sizes=(1, 3), epsilon=1)
+    >>> [(level.name, str(level.loss), str(level.scale)) for level in plan.levels]
+    [('nation', '1/2', '4'), ('state', '1/2', '4')]
+    """
 
     hierarchy: Hierarchy
     sizes: Sizes

@@ -71,6 +71,15 @@ def release(
     Whatever is wrong with the input is found before the ledger is charged, and noise is drawn only after the
     charge is on the disk. What goes wrong after that (a solver for small problems may give up; an
     interruption) has spent epsilon for nothing, and the error says so in a note.
+
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
+    >>> made = release(counts, epsilon="1/2", budget={"nation": 1, "state": 3})
+    >>> made.total
+    180
+    >>> print(made.epsilon)
+    1/2
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")

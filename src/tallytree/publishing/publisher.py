@@ -22,6 +22,15 @@ class Release(Released):
     """Counts that are private, whole, not negative and add up, with the evidence.
 
     Made by :func:`tallytree.release` or read by :func:`tallytree.load`.
+
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
+    >>> made = tt.release(counts, epsilon=1)
+    >>> made.region("US", "GA").path
+    ('US', 'GA')
+    >>> made.to_arrow().column_names
+    ['nation', 'state', 'level', 'size', 'groups']
     """
 
     def save(
@@ -39,7 +48,18 @@ class Release(Released):
 
 
 def load(folder: str | os.PathLike[str]) -> Release:
-    """Read a release from its folder. ``verify()`` of the result says whether it is intact."""
+    """Read a release from its folder. ``verify()`` of the result says whether it is intact.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> import tallytree as tt
+    >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
+    >>> tt.release(counts, epsilon=1).save(f"{folder.name}/release")
+    >>> bool(load(f"{folder.name}/release").verify())
+    True
+    >>> folder.cleanup()
+    """
     return read_folder(folder, Release)
 
 
