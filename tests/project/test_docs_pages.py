@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -198,3 +199,10 @@ def test_nothing_that_is_said_replaces_the_editable_install_of_make() -> None:
         for found in re.finditer(r"pip install \.", text):
             around = " ".join(text[max(0, found.start() - 100) : found.end() + 100].split())
             assert "environment of your own" in around, page
+
+
+def test_public_functions_show_how_they_are_called() -> None:
+    public = {name: getattr(tt, name) for name in tt.__all__}
+    functions = {name: what for name, what in public.items() if inspect.isfunction(what)}
+    assert len(functions) >= 10
+    assert [name for name, what in functions.items() if ">>>" not in (what.__doc__ or "")] == []
