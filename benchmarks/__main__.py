@@ -19,9 +19,8 @@ def main() -> None:
     if not sys.platform.startswith("linux"):
         parser.error("memory and processors are measured as Linux tells them: Linux is needed")
 
-    from benchmarks.measuring import measure
-    from benchmarks.results import draw_pictures, write_results
     from benchmarks.settings import FULL, QUICK
+    from benchmarks.whole_run import draw_pictures, measure, write_results
 
     report = measure(QUICK if options.quick else FULL, quick=options.quick)
     out: Path | None = options.out or (None if options.quick else RESULTS)

@@ -1,16 +1,17 @@
 """Mechanisms that fit by isotonic regression, beside the bare fits of the same points."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
-from benchmarks.comparison import take_turns
-from benchmarks.instances import Instance, make_instance
+from benchmarks.instances import Instance, make_instance, take_turns
+from benchmarks.markdown import write_seconds, write_table
 from benchmarks.timing import Timing
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.solvers.isotonic import fit_isotonic, fit_isotonic_rows
 from tallytree.solvers.solution import weigh_levels
@@ -96,3 +97,59 @@ def _merge_points(instance: Instance) -> tuple[Ints, Ints]:
         sums[:, ends] += weights[level] * value.T
         totals[:, ends] += weights[level]
     return sums.ravel(), totals.ravel()
+
+
+ROWS_RATIO = 5.0
+CHAIN_RATIO = 2.0
+
+
+def judge_fits(mechanism: str, contests: Sequence[FitContest], most: float, fits: str) -> Goal:
+    """By the faster of the two ways to fit: our own kernels, and SciPy."""
+    contests = [contest for contest in contests if contest.mechanism == mechanism]
+    statement = f"`{mechanism}`: less than {most:.0f} times {fits}"
+    if not contests:
+        return Goal.open(statement)
+    worst = max(contests, key=lambda contest: contest.ratio)
+    return Goal(
+        f"{statement}, at {worst.sizes:,} sizes",
+        f"{worst.ratio_to_ours:.1f} times our own, {worst.ratio_to_scipy:.1f} times SciPy's "
+        f"(the most of {len(contests)} runs; judged by the larger ratio)",
+        worst.ratio < most,
+    )
+
+
+def write_fit_table(contests: Sequence[FitContest]) -> str:
+    """What each took, and the ratios."""
+    rows = [
+        (
+            f"`{contest.mechanism}`",
+            f"{contest.sizes:,}",
+            contest.epsilon,
+            f"{contest.fits:,}",
+            f"{contest.points:,}",
+            write_seconds(contest.whole.seconds),
+            write_seconds(contest.ours.seconds),
+            write_seconds(contest.scipy.seconds),
+            f"**{contest.ratio_to_ours:.2f}**",
+            f"**{contest.ratio_to_scipy:.2f}**",
+        )
+        for contest in contests
+    ]
+    header = (
+        "mechanism", "sizes", "epsilon", "fits", "points", "whole s", "our fits s", "SciPy's fits s",
+        "whole / our fits", "whole / SciPy's",
+    )  # fmt: skip
+    return write_table(header, rows)
+
+
+def write_fits(contests: Sequence[FitContest], rounds: int) -> str:
+    """The mechanisms that fit by isotonic regression, beside the bare fits."""
+    return f"""## Beside bare isotonic fits
+
+`cumulative-dp` makes every region's cumulative counts monotone, an isotonic fit for each; `cumulative-chain`
+is one weighted isotonic fit along the whole tree. What they take is compared with these fits alone, by our
+own kernels (`fit_isotonic_rows` and `fit_isotonic`, exact and in whole numbers) and by
+`scipy.optimize.isotonic_regression` (in floats, on one processor), a call for each fit. The three took
+turns, {rounds} times. (For `cumulative-joint`, see its own section.)
+
+{write_fit_table(contests)}"""

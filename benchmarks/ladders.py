@@ -5,18 +5,25 @@ from dataclasses import dataclass
 from functools import partial
 
 import tallytree as tt
-from benchmarks import relaxed_points, relaxed_trees
-from benchmarks.attempts import tell
-from benchmarks.comparison import RelaxedRace, time_ours
-from benchmarks.instances import Instance, make_nation, measure_counts
-from benchmarks.memory import peak_memory, reset_peak
-from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, write_program
-from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
-from benchmarks.solvers.outcome import Outcome, Posed
-from benchmarks.timing import LEAST_SIZES, Timing, find_growth, time_call
-from benchmarks.variants import DIRECT, PLAIN_JOINT
+from benchmarks.instances import (
+    CALLS,
+    DIRECT,
+    PLAIN_JOINT,
+    Instance,
+    RelaxedRace,
+    make_nation,
+    measure_counts,
+    time_ours,
+)
+from benchmarks.markdown import write_exponent, write_megabytes, write_ratio, write_seconds, write_table
+from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, Outcome, Posed, write_program
+from benchmarks.relaxations import relax_point, relax_tree
+from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, RELAXED, Solver
+from benchmarks.timing import LEAST_SIZES, Timing, find_growth, peak_memory, reset_peak, tell, time_call
 from tallytree.datasets.invented import generate_city
+from tallytree.drawing.curves import Curve, draw
 from tallytree.errors import MechanismError
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.research.reproduction.runs import Child, Failure
 
@@ -108,12 +115,12 @@ def list_models() -> tuple[Model, Model]:
 
 def relax_direct(instance: Instance) -> float:
     """Our relaxed optimum of Model M_H."""
-    return relaxed_trees.relax_instance(instance).objective
+    return relax_tree(instance).objective
 
 
 def relax_joint(instance: Instance) -> float:
     """Our relaxed optimum of Model M_c."""
-    return relaxed_points.relax_instance(instance).objective
+    return relax_point(instance).objective
 
 
 def measure_ladder(model: Model, steps: Sequence[Step], most_seconds: float) -> Ladder:
@@ -186,3 +193,151 @@ def _time_solver(
         violation=posed.program.violation(outcome.y),
         peak=peak_memory(),
     )
+
+
+AGREEMENT = 1e-6
+
+
+def judge_ladders(ladders: Sequence[Ladder]) -> list[Goal]:
+    """For each model, by the solver that is furthest off."""
+    return [_judge_agreement(ladder) for ladder in ladders]
+
+
+def _judge_agreement(ladder: Ladder) -> Goal:
+    """Either side could be off: so neither may be above the other by more."""
+    statement = (
+        f"Model {ladder.model.name}: the relaxed optimum of every general solver is ours, "
+        f"to a relative {AGREEMENT:g}"
+    )
+    runs = [
+        (climb.solver.name, rung) for climb in ladder.climbs for rung in climb.rungs if not climb.solver.whole
+    ]
+    if not runs:
+        return Goal.open(statement)
+    name, worst = max(runs, key=lambda run: abs(run[1].difference))
+    return Goal(
+        statement,
+        f"{worst.difference:+.1e}, {name} at {worst.step.label} sizes (the furthest of {len(runs)} runs of "
+        f"{len({name for name, _ in runs})} solvers)",
+        abs(worst.difference) <= AGREEMENT,
+    )
+
+
+def draw_ladder(ladder: Ladder) -> str:
+    """Time against cells, with a cross where one was given up."""
+    curves = [Curve(ladder.model.variant.label, [(float(x), y) for x, y in ladder.list_ours()])]
+    for climb in ladder.climbs:
+        points = [(float(rung.cells), rung.peer.seconds) for rung in climb.rungs]
+        cross = None
+        if climb.failure and climb.failure.timed_out and climb.stopped_at:
+            cross = float(ladder.cells[ladder.steps.index(climb.stopped_at)]), ladder.most_seconds
+        if points or cross:
+            curves.append(Curve(climb.solver.name, points, given_up=cross))
+    return draw([curve for curve in curves if curve.marks], "cells", limit=ladder.most_seconds)
+
+
+def write_ladder(ladder: Ladder, plot: str | None) -> str:
+    """All of it; ``plot`` is the picture's file name."""
+    picture = f"\n\n![Time against cells, both logarithmic]({plot})" if plot else ""
+    return f"""## General solvers on Model {ladder.model.name}
+
+The model as a sparse quadratic program, in the form *{ladder.model.form.label}*, given to solvers that
+know nothing of hierarchies; beside each, `{ladder.model.variant.label}` on the same instance. Epsilon is
+{EPSILON}; the sizes are of the invented city (the first figure's) and then of the invented nation. Every
+solver ran in a process of its own, with at most {ladder.most_seconds:.0f} s for an instance; the first that
+it could not do was its last. Set-up and solving are timed, the matrices are written before; fast calls were
+made several times, and ours {CALLS} times, for the best. Solvers for real numbers find the relaxed optimum
+and leave rounding to others: ours, which rounds too, is timed with that.
+
+Seconds; the growth exponent is over the largest {LEAST_SIZES} sizes that were solved:
+
+{_write_times(ladder)}{picture}
+
+How many times longer than ours:
+
+{_write_cells(ladder, lambda rung: write_ratio(rung.ratio))}
+
+How far the objective is above ours, relatively: above our relaxed optimum, and for whole numbers above that
+of our whole numbers ({_explain_whole(ladder)}):
+
+{_write_cells(ladder, lambda rung: f"{rung.difference:+.0e}")}
+
+At the largest size that each solved:
+
+{_write_largest(ladder)}
+
+They stop at: {_list_tolerances()}.{_write_stops(ladder)}"""
+
+
+def _write_times(ladder: Ladder) -> str:
+    ours = dict(ladder.list_ours())
+    seconds = [write_seconds(ours[cells]) if cells in ours else "" for cells in ladder.cells]
+    last = ladder.list_ours()[-LEAST_SIZES:]
+    growth = write_exponent(find_growth([x for x, _ in last], [y for _, y in last]))
+    rows = [
+        ("cells", *(f"{cells:,}" for cells in ladder.cells), ""),
+        (f"`{ladder.model.variant.label}`", *seconds, growth),
+    ]
+    for climb in ladder.climbs:
+        cells = _list_cells(ladder, climb, lambda rung: write_seconds(rung.peer.seconds))
+        rows.append((climb.solver.name, *cells, write_exponent(climb.growth)))
+    return write_table(("solver", *(step.label for step in ladder.steps), "growth exponent"), rows)
+
+
+def _write_cells(ladder: Ladder, write: Callable[[Rung], str]) -> str:
+    rows = [(climb.solver.name, *_list_cells(ladder, climb, write)) for climb in ladder.climbs]
+    return write_table(("solver", *(step.label for step in ladder.steps)), rows)
+
+
+def _list_cells(ladder: Ladder, climb: Climb, write: Callable[[Rung], str]) -> list[str]:
+    """A cell for each instance, or why it stopped there; nothing after that."""
+    cells = {rung.step: write(rung) for rung in climb.rungs}
+    if climb.failure and climb.stopped_at:
+        timed_out = f"over {ladder.most_seconds:.0f} s"
+        cells[climb.stopped_at] = timed_out if climb.failure.timed_out else "cannot, see below"
+    return [cells.get(step, "") for step in ladder.steps]
+
+
+def _write_largest(ladder: Ladder) -> str:
+    rows = [
+        (
+            climb.solver.name,
+            climb.solver.kind,
+            rung.step.label,
+            write_seconds(rung.peer.seconds),
+            write_seconds(rung.setup_seconds),
+            f"{rung.peer.processors:.1f}",
+            f"{rung.iterations:,}",
+            f"**{write_ratio(rung.ratio)}**",
+            write_ratio(rung.ratio_alone),
+            f"{rung.violation:.0e}",
+            write_megabytes(rung.peak),
+        )
+        for climb in ladder.climbs
+        for rung in climb.rungs[-1:]
+    ]
+    header = (
+        "solver", "method", "size", "s", "of it set-up s", "processors", "iterations", "ratio",
+        "ratio, one processor", "misses a condition by", "process peak MB",
+    )  # fmt: skip
+    return write_table(header, rows)
+
+
+def _explain_whole(ladder: Ladder) -> str:
+    if ladder.model.variant.make().exact:
+        return "which are optimal, so it should be zero"
+    return "which are near the optimum, so it may be below"
+
+
+def _list_tolerances() -> str:
+    return "; ".join(f"{solver.name}, {solver.tolerances()}" for solver in RELAXED if solver.tolerances)
+
+
+def _write_stops(ladder: Ladder) -> str:
+    """Why those that were not merely slow could not go on."""
+    lines = [
+        f"- {climb.solver.name} at {climb.stopped_at.label} sizes: {climb.failure.reason}"
+        for climb in ladder.climbs
+        if climb.failure and climb.stopped_at and not climb.failure.timed_out
+    ]
+    return "\n\n" + "\n".join(lines) if lines else ""

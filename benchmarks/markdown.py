@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from tallytree.research.reproduction.document import Goal
+
 
 def write_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table."""
@@ -27,3 +29,9 @@ def write_megabytes(value: int) -> str:
 def write_exponent(value: float | None) -> str:
     """A growth exponent, where there is one."""
     return "" if value is None else f"{value:.2f}"
+
+
+def write_goals(goals: Sequence[Goal]) -> str:
+    """A table."""
+    rows = [(goal.statement, goal.measured, "yes" if goal.met else "**no**") for goal in goals]
+    return write_table(("goal", "measured", "met"), rows)

@@ -13,8 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
-from benchmarks.goals import write_goals
-from benchmarks.markdown import write_table
+from benchmarks.markdown import write_goals, write_table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError

@@ -1,5 +1,6 @@
 """The relaxed Models M_H and M_c as sparse quadratic programs, in the forms that a solver is given them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,3 +96,31 @@ def _write_order(instance: Instance, form: Form) -> csc_matrix | None:
         return steps
     inner = np.concatenate([hierarchy.has_children(level) for level in hierarchy.levels])
     return csc_matrix(steps[np.flatnonzero(np.repeat(~inner, sizes - 1))])
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """An instance, and the same as a program."""
+
+    instance: Instance
+    program: Program
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one call of a solver came to."""
+
+    y: Floats
+    """In the program's variables."""
+    solved: bool
+    """To its tolerances, as it says."""
+    status: str
+    iterations: int
+    """Of whatever it counts."""
+    setup_seconds: float
+
+
+Solve = Callable[[], Outcome]
+"""Set up and solve: this is timed."""
+Prepare = Callable[[Posed], Solve]
+"""Put the program into the shape that a solver wants: this is not."""

@@ -12,8 +12,7 @@ from datetime import date
 from functools import partial
 from pathlib import Path
 
-from benchmarks.goals import write_goals
-from benchmarks.markdown import write_ratio, write_seconds, write_table
+from benchmarks.markdown import write_goals, write_ratio, write_seconds, write_table
 from benchmarks.timing import Timing, best, time_call
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.measuring import describe_machine

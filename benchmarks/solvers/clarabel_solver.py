@@ -6,7 +6,7 @@ import clarabel
 import numpy as np
 from scipy.sparse import csc_matrix, identity, triu, vstack
 
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Solve
 
 
 def prepare(posed: Posed) -> Solve:

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from scipy.sparse import csc_matrix, vstack
 
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Solve
 from tallytree.research.reproduction.runs import Failure, run_in_child
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import osqp
 from scipy.sparse import csc_matrix, identity, triu, vstack
 
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Solve
 
 TOLERANCE = 1e-8
 MOST_ITERATIONS = 10_000_000

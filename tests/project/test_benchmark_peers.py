@@ -12,34 +12,34 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benchmarks.direct import DirectReport, TablesRun, run_tables
 from benchmarks.fits import compare_chain, compare_rows
-from benchmarks.instances import Instance, measure_counts
-from benchmarks.joint_peer import run_joint_piqp
-from benchmarks.ladder_goals import judge_ladders
-from benchmarks.ladder_results import draw_ladder, write_ladder
-from benchmarks.ladders import Climb, Ladder, Model, Rung, Step, climb, list_models, time_steps
-from benchmarks.memory import MemoryUse
-from benchmarks.noise_goals import judge_noise
-from benchmarks.noise_measuring import Draws, measure_noise
-from benchmarks.people.commands import Run, run_command
-from benchmarks.people.goals import judge_people
-from benchmarks.people.measuring import Measured
-from benchmarks.people.page import write_page
-from benchmarks.piqp_peer import run_piqp
-from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, write_program
-from benchmarks.reconciliation_peer import Reconciliation, find_optimum, reconcile, write_summing_matrix
-from benchmarks.relaxed_points import find_point
-from benchmarks.relaxed_trees import relax_instance
-from benchmarks.report import DirectReport, Growth, JointReport, Report
-from benchmarks.results import draw_pictures, list_goals, write_results
-from benchmarks.runtimes import Case, Runtime, Series, Survey, time_cases
-from benchmarks.scaling import measure_scaling
+from benchmarks.growth import Growth, MemoryUse, measure_scaling
+from benchmarks.instances import DIRECT, JOINT, PLAIN_JOINT, Instance, measure_counts
+from benchmarks.joint import JointReport, run_joint_piqp, run_splits
+from benchmarks.ladders import (
+    Climb,
+    Ladder,
+    Model,
+    Rung,
+    Step,
+    climb,
+    draw_ladder,
+    judge_ladders,
+    list_models,
+    time_steps,
+    write_ladder,
+)
+from benchmarks.mechanisms import Case, Runtime, Series, Survey, time_cases
+from benchmarks.noise import Draws, judge_noise, measure_noise
+from benchmarks.people import Measured, Run, judge_people, run_command, write_page
+from benchmarks.piqp_contests import run_piqp
+from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Outcome, Posed, Solve, write_program
+from benchmarks.reconciliation import Reconciliation, find_optimum, reconcile, write_summing_matrix
+from benchmarks.relaxations import find_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, RELAXED, Solver
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
 from benchmarks.solvers.piqp_solver import solve_program
-from benchmarks.splits import run_splits
-from benchmarks.tables_peer import TablesRun, run_tables
-from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT
+from benchmarks.whole_run import Report, draw_pictures, list_goals, write_results
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_city
@@ -164,7 +164,7 @@ def make_even_instance() -> Instance:
 
 def test_our_relaxed_tree_is_feasible_and_below_whole_numbers() -> None:
     instance = make_even_instance()
-    point = relax_instance(instance)
+    point = relax_tree(instance)
     assert point.leaf.min() >= 0.0
     assert point.leaf.sum() == pytest.approx(instance.total, rel=1e-12)
     assert point.objective <= instance.solve().objective

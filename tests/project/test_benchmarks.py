@@ -12,21 +12,23 @@ import numpy.typing as npt
 import pytest
 from benchmarks import planning, startup
 from benchmarks.fits import compare_rows
-from benchmarks.instances import make_instance, measure_counts
-from benchmarks.joint_goals import judge_joint
-from benchmarks.joint_peer import JointPiqpRun, run_joint_piqp
-from benchmarks.joint_results import draw_joint, write_joint
-from benchmarks.memory import MemoryUse
-from benchmarks.noise_timing import TimedScale, count_up, find_leak, split_sizes, write_leaks
+from benchmarks.growth import Growth, MemoryUse, measure_scaling
+from benchmarks.instances import JOINT, PLAIN_JOINT, make_instance, measure_counts
+from benchmarks.joint import (
+    JointPiqpRun,
+    JointReport,
+    draw_joint,
+    judge_joint,
+    run_joint_piqp,
+    run_splits,
+    write_joint,
+)
+from benchmarks.mechanisms import Case, list_variants, measure_series, time_cases
 from benchmarks.programs import JOINT_FORMS, Form, write_program
-from benchmarks.relaxed_points import find_point, pose
-from benchmarks.report import Growth, JointReport
-from benchmarks.runtimes import Case, measure_series, time_cases
-from benchmarks.scaling import measure_scaling
+from benchmarks.relaxations import find_point, pose
 from benchmarks.solvers.piqp_solver import solve_program
-from benchmarks.splits import run_splits
 from benchmarks.timing import Timing
-from benchmarks.variants import JOINT, PLAIN_JOINT, list_variants
+from benchmarks.timing_leaks import TimedScale, count_up, find_leak, split_sizes, write_leaks
 
 import tallytree as tt
 from tallytree.datasets.invented import MOST_PICKUPS, TAXIS, generate_city

@@ -1,15 +1,24 @@
-"""The page about the largest hierarchies."""
+"""The largest hierarchies that people have: census tracts and census blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
-from benchmarks.goals import write_goals
-from benchmarks.markdown import write_table
+from benchmarks.invented_data import BLOCK_LEVELS, TRACT_FILE, TRACT_LEVELS, write_blocks, write_tracts
+from benchmarks.markdown import write_goals, write_table
 from tallytree.research.reproduction.document import Goal
+from tallytree.research.reproduction.measuring import describe_machine
 
 MOST_BYTES = 16e9
 
@@ -141,3 +150,81 @@ def _judge(case: Case) -> Goal:
         f"{case.peak / 1e9:.1f} GB",
         case.peak < MOST_BYTES,
     )
+
+
+PAGE = Path(__file__).parent / "SCALE.md"
+TRACT_SIZES = (20, 100, 1000)
+TRACT_MECHANISMS = ("cumulative-joint", "cumulative-dp", "direct-dp")
+BLOCK_SIZES = 100
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Generate, measure, write."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--scratch", type=Path, help="where to put some 5 GB (default: temporary files)")
+    parser.add_argument("--data", type=Path, help="the folder of the table of census tracts, if it is there")
+    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: SCALE.md)")
+    parser.add_argument("--largest", type=int, default=max(TRACT_SIZES), help="of the sizes, for tracts")
+    options = parser.parse_args(arguments)
+    machine = describe_machine()
+    cases = []
+    with tempfile.TemporaryDirectory(prefix="scale-", dir=options.scratch) as folder:
+        for case in measure_all(options.data, options.largest, Path(folder)):
+            cases.append(case)
+            options.out.write_text(write_page(cases, machine), encoding="utf-8")
+
+
+def measure_all(data: Path | None, largest: int, scratch: Path) -> Iterator[Case]:
+    """Blocks first: they take the longest."""
+    yield measure_blocks(BLOCK_SIZES, scratch)
+    if data is not None:
+        for high in TRACT_SIZES:
+            if high <= largest:
+                yield from measure_tracts(data / TRACT_FILE, high, scratch)
+
+
+def measure_tracts(table: Path, high: int, scratch: Path) -> Iterator[Case]:
+    """Each mechanism on the tracts."""
+    source = scratch / "tracts.parquet"
+    write_tracts(table, source, high=high)
+    for mechanism in TRACT_MECHANISMS:
+        yield measure(f"tracts, sizes 1 to {high}", source, TRACT_LEVELS, high, mechanism, scratch)
+
+
+def measure_blocks(high: int, scratch: Path) -> Case:
+    """The default mechanism on the blocks."""
+    source = scratch / "blocks.parquet"
+    start = time.perf_counter()
+    write_blocks(source, high=high)
+    print(f"blocks written: {time.perf_counter() - start:.0f} s", flush=True)
+    return measure(f"blocks, sizes 1 to {high}", source, BLOCK_LEVELS, high, "cumulative-joint", scratch)
+
+
+def measure(name: str, source: Path, levels: Sequence[str], high: int, mechanism: str, scratch: Path) -> Case:
+    """Release in one process, verify in another."""
+    print(f"{name}, {mechanism}", flush=True)
+    with tempfile.TemporaryDirectory(dir=scratch) as folder:
+        out = f"{folder}/release"
+        words = ["--source", str(source), "--levels", ",".join(levels), "--high", str(high)]
+        made = _run("release", out, *words, "--mechanism", mechanism)
+        verified = _run("verify", out)
+    return Case(name, high, mechanism, made, verified, os.getloadavg()[1])
+
+
+def _run(*words: str) -> list[Step]:
+    command = [sys.executable, "-m", "benchmarks.scale_steps", *words]
+    found = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            facts = json.loads(line)
+            name, seconds, worked, peak = (facts.pop(key) for key in ("step", "seconds", "worked", "peak"))
+            found.append(Step(name, seconds, worked, peak, facts))
+            print(f"  {name}: {seconds:.1f} s, {peak / 1e9:.1f} GB", flush=True)
+    if process.returncode:
+        raise RuntimeError(f"The command ended with exit code {process.returncode}.")
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -18,16 +18,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from benchmarks.attempts import tell
 from benchmarks.markdown import write_table
-from benchmarks.timing import one_processor
+from benchmarks.timing import one_processor, tell
 from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.noise import Fill, OpenDPNoise
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
 SCALES = (Fraction(1), Fraction(10), Fraction(1000))
 DRAWS, BLOCKS, BLOCK = 50_000, 3000, 200
 """Single draws of each sampler and scale; blocks, and the draws in a block."""
