@@ -13,15 +13,17 @@ from benchmarks.growth import (
     judge_growth,
     judge_memory,
     measure_growth,
+    record_growth,
     spread_by_sizes,
     write_growth_table,
     write_memory_table,
 )
 from benchmarks.instances import CALLS, DIRECT, LONG_SECONDS, Contest, compare, make_instance
-from benchmarks.markdown import write_megabytes, write_seconds, write_table
-from benchmarks.piqp_contests import PiqpRun, judge_piqp, list_piqp_points, run_piqp, write_piqp_times
+from benchmarks.piqp_contests import TIMES, PiqpRun, judge_piqp, list_piqp_points, run_piqp
 from benchmarks.programs import DIRECT_FORMS
+from benchmarks.records import Data, Table, write_megabytes, write_seconds
 from benchmarks.settings import Settings
+from benchmarks.solvers.piqp_solver import describe_tolerances
 from benchmarks.timing import Missing, attempt_all, peak_memory
 from tallytree.errors import MechanismError
 from tallytree.research.reproduction.document import Goal
@@ -84,7 +86,7 @@ def _entries(plan: tt.Plan) -> list[int]:
 
 @dataclass(frozen=True)
 class DirectReport:
-    """``direct-dp`` and its peers."""
+    """What was measured of it."""
 
     growth: Growth
     rounds: int
@@ -131,6 +133,7 @@ def _measure_tables(settings: Settings, missing: list[Missing]) -> list[TablesRu
     return attempt_all(jobs, missing)
 
 
+PLOT = "scaling.svg"
 PIQP_RATIO = 100.0
 TABLES_RATIO = 1000.0
 SPREAD = 1.25
@@ -195,92 +198,90 @@ def draw_direct(report: DirectReport) -> str:
     return draw_growth(report.growth, {**piqp, **tables})
 
 
-def write_growth(report: DirectReport, plot: str | None) -> str:
-    """The growth with the cells, and whether epsilon matters; ``plot`` is the picture's file name."""
-    picture = f"\n\n![Time against cells, both logarithmic]({plot})" if plot else ""
+OBJECTIVES = Table[PiqpRun](
+    ("sizes", lambda run: run.sizes, "{:,}"),
+    ("epsilon", lambda run: run.epsilon, "{}"),
+    ("form", lambda run: run.form.label, "{}"),
+    ("PIQP (relaxed)", lambda run: run.objective, "{:,.1f}"),
+    ("direct-dp (whole numbers)", lambda run: run.contest.objective, "{:,}"),
+    ("difference", lambda run: run.excess, "{:+.1e}"),
+    ("PIQP misses a condition by", lambda run: run.violation, "{:.0e}"),
+)
+COST_TABLES = Table[TablesRun](
+    ("epsilon", lambda run: run.epsilon, "{}"),
+    ("sizes", lambda run: run.sizes, "{:,}"),
+    ("cells", lambda run: run.contest.cells, "{:,}"),
+    ("entries per cell", lambda run: run.entries, "{:,}"),
+    ("tables s", lambda run: run.contest.peer.seconds, write_seconds),
+    ("process peak MB", lambda run: run.peak, write_megabytes),
+    ("direct-dp s", lambda run: run.contest.ours.seconds, write_seconds),
+    ("ratio", lambda run: run.contest.ratio, "**{:,.0f}**"),
+    ("ratio, one processor", lambda run: run.contest.ratio_alone, "{:,.0f}"),
+    ("objective of the tables", lambda run: run.objective, "{:,}"),
+    (
+        "of direct-dp",
+        lambda run: "the same" if run.agrees else run.contest.objective,
+        lambda value: value if isinstance(value, str) else f"**{value:,}**",
+    ),
+)
+
+
+def record_direct(report: DirectReport) -> Data:
+    """The data."""
+    return {
+        "growth": record_growth(report.growth, "exchanges"),
+        "rounds": report.rounds,
+        "PIQP": TIMES.record(report.piqp),
+        "PIQP's objectives": OBJECTIVES.record(report.piqp),
+        "PIQP's tolerances": describe_tolerances(),
+        "cost tables": COST_TABLES.record(report.tables),
+    }
+
+
+def write_direct(data: Data) -> str:
+    """The sections about it."""
+    growth = data["growth"]
     return f"""## `direct-dp`: growth, and epsilon
 
-The best of {report.growth.repeats} calls each; all sizes and epsilons took turns. The growth exponent is the
+The best of {growth["calls"]} calls each; all sizes and epsilons took turns. The growth exponent is the
 least-squares slope of log time on log cells: 1 is linear, and a fixed cost per call makes it smaller.
 *Exchanges* are the single moves from the rounded relaxation to the optimum, in the order of the epsilons.
 
-{write_growth_table(report.growth, "exchanges")}{picture}"""
+{write_growth_table(growth)}
 
+![Time against cells, both logarithmic]({PLOT})
 
-def write_memory(report: DirectReport) -> str:
-    """Memory, stage by stage."""
-    return f"## `direct-dp`: memory\n\n{write_memory_table(report.growth)}"
+## `direct-dp`: memory
 
+{write_memory_table(growth)}
 
-def write_piqp(report: DirectReport, tolerances: str) -> str:
-    """Beside PIQP: times, then objectives."""
-    quality = [
-        (
-            f"{run.sizes:,}",
-            run.epsilon,
-            run.form.label,
-            f"{run.objective:,.1f}",
-            f"{run.contest.objective:,}",
-            f"{run.excess:+.1e}",
-            f"{run.violation:.0e}",
-        )
-        for run in report.piqp
-    ]
-    quality_header = (
-        "sizes", "epsilon", "form", "PIQP (relaxed)", "direct-dp (whole numbers)", "difference",
-        "PIQP misses a condition by",
-    )  # fmt: skip
-    return f"""## `direct-dp` against PIQP
+## `direct-dp` against PIQP
 
 PIQP (`piqp.SparseSolver`) solves the relaxed model: a variable for every region and size, a diagonal
 quadratic term, an equation for every parent and size and one for the total, and x >= 0. Rounding its
 answer to whole numbers that add up is not part of its time, nor is writing the matrices: set-up and
 solve are. Its settings are its defaults:
-{tolerances}.
+{data["PIQP's tolerances"]}.
 
 The model is given to it in two forms. *As written*, in the counts x, the linear term makes the optimal
 value huge, and the relative tolerances let PIQP stop early. *Centred*, in the differences from the noisy
-values, it is solved accurately. The two sides took turns, {report.rounds} times, in a process of their
+values, it is solved accurately. The two sides took turns, {data["rounds"]} times, in a process of their
 own: {CALLS} calls of `direct-dp` on all processors, {CALLS} on one, and one of PIQP; where that took more
 than {LONG_SECONDS:.0f} s, they did so once. *Processors* is how many PIQP kept busy; the last column compares
 with `direct-dp` confined to one.
 
-{write_piqp_times(report.growth.mechanism, report.piqp)}
+{TIMES.write(data["PIQP"])}
 
 The objectives on the same instances. The relaxed optimum cannot be above the integer one; where PIQP's
 value is, it stopped too early.
 
-{write_table(quality_header, quality)}"""
+{OBJECTIVES.write(data["PIQP's objectives"])}
 
-
-def write_cost_tables(report: DirectReport, *, quick: bool) -> str:
-    """Beside the paper's dynamic programme."""
-    rows = [
-        (
-            run.epsilon,
-            f"{run.sizes:,}",
-            f"{run.contest.cells:,}",
-            f"{run.entries:,}",
-            write_seconds(run.contest.peer.seconds),
-            write_megabytes(run.peak),
-            write_seconds(run.contest.ours.seconds),
-            f"**{run.contest.ratio:,.0f}**",
-            f"{run.contest.ratio_alone:,.0f}",
-            f"{run.objective:,}",
-            "the same" if run.agrees else f"**{run.contest.objective:,}**",
-        )
-        for run in report.tables
-    ]
-    header = (
-        "epsilon", "sizes", "cells", "entries per cell", "tables s", "process peak MB", "direct-dp s",
-        "ratio", "ratio, one processor", "objective of the tables", "of direct-dp",
-    )  # fmt: skip
-    limited = "" if quick else " The sizes below are the most that the limit on entries allows."
-    return f"""## `direct-dp` against the paper's cost tables
+## `direct-dp` against the paper's cost tables
 
 `direct-dp` with `solver="tables"` is the paper's dynamic programme. Its tables grow with the square of
-1 / epsilon.{limited}
+1 / epsilon. The sizes below are the most that the limit on entries allows.
 Where these are few, so are the cells, and the fixed costs of a call weigh on `direct-dp`. The two sides
 took turns as above.
 
-{write_table(header, rows)}"""
+{COST_TABLES.write(data["cost tables"])}"""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy.optimize import isotonic_regression
 
 from benchmarks.instances import Instance, make_instance, take_turns
-from benchmarks.markdown import write_seconds, write_table
+from benchmarks.records import Data, Table, write_seconds
 from benchmarks.timing import Timing
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
 from tallytree.research.reproduction.document import Goal
@@ -118,31 +118,21 @@ def judge_fits(mechanism: str, contests: Sequence[FitContest], most: float, fits
     )
 
 
-def write_fit_table(contests: Sequence[FitContest]) -> str:
-    """What each took, and the ratios."""
-    rows = [
-        (
-            f"`{contest.mechanism}`",
-            f"{contest.sizes:,}",
-            contest.epsilon,
-            f"{contest.fits:,}",
-            f"{contest.points:,}",
-            write_seconds(contest.whole.seconds),
-            write_seconds(contest.ours.seconds),
-            write_seconds(contest.scipy.seconds),
-            f"**{contest.ratio_to_ours:.2f}**",
-            f"**{contest.ratio_to_scipy:.2f}**",
-        )
-        for contest in contests
-    ]
-    header = (
-        "mechanism", "sizes", "epsilon", "fits", "points", "whole s", "our fits s", "SciPy's fits s",
-        "whole / our fits", "whole / SciPy's",
-    )  # fmt: skip
-    return write_table(header, rows)
+FITS = Table[FitContest](
+    ("mechanism", lambda contest: contest.mechanism, "`{}`"),
+    ("sizes", lambda contest: contest.sizes, "{:,}"),
+    ("epsilon", lambda contest: contest.epsilon, "{}"),
+    ("fits", lambda contest: contest.fits, "{:,}"),
+    ("points", lambda contest: contest.points, "{:,}"),
+    ("whole s", lambda contest: contest.whole.seconds, write_seconds),
+    ("our fits s", lambda contest: contest.ours.seconds, write_seconds),
+    ("SciPy's fits s", lambda contest: contest.scipy.seconds, write_seconds),
+    ("whole / our fits", lambda contest: contest.ratio_to_ours, "**{:.2f}**"),
+    ("whole / SciPy's", lambda contest: contest.ratio_to_scipy, "**{:.2f}**"),
+)
 
 
-def write_fits(contests: Sequence[FitContest], rounds: int) -> str:
+def write_fits(data: Data) -> str:
     """The mechanisms that fit by isotonic regression, beside the bare fits."""
     return f"""## Beside bare isotonic fits
 
@@ -150,6 +140,6 @@ def write_fits(contests: Sequence[FitContest], rounds: int) -> str:
 is one weighted isotonic fit along the whole tree. What they take is compared with these fits alone, by our
 own kernels (`fit_isotonic_rows` and `fit_isotonic`, exact and in whole numbers) and by
 `scipy.optimize.isotonic_regression` (in floats, on one processor), a call for each fit. The three took
-turns, {rounds} times. (For `cumulative-joint`, see its own section.)
+turns, {data["rounds"]} times. (For `cumulative-joint`, see its own section.)
 
-{write_fit_table(contests)}"""
+{FITS.write(data["contests"])}"""

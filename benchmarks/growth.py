@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from benchmarks.instances import Evidence, make_instance, time_instances
-from benchmarks.markdown import write_megabytes, write_seconds, write_table
+from benchmarks.records import Data, write_megabytes, write_seconds, write_table
 from benchmarks.settings import Settings
 from benchmarks.timing import (
     GROWTH,
@@ -160,34 +160,65 @@ def draw_growth(growth: Growth, peers: Mapping[str, Points]) -> str:
     return draw([Curve(name, values) for name, values in [*points.items(), *peers.items()]], "cells")
 
 
-def write_growth_table(growth: Growth, effort: str) -> str:
-    """Seconds for each number of sizes and epsilon; ``effort`` names what else is counted."""
-    epsilons = list(dict.fromkeys(record.epsilon for record in growth.scaling))
-    spread, exponent = spread_by_sizes(growth.scaling), growth_by_epsilon(growth.scaling)
+def record_growth(growth: Growth, effort: str) -> Data:
+    """The data: a row for each number of sizes; ``effort`` names what is counted beside seconds."""
     rows = []
-    for sizes in spread:
+    for sizes, spread in spread_by_sizes(growth.scaling).items():
         group = [record for record in growth.scaling if record.sizes == sizes]
-        times = [write_seconds(record.timing.seconds) for record in group]
-        efforts = " / ".join(f"{record.evidence.effort[effort]:,}" for record in group)
-        rows.append((f"{sizes:,}", f"{group[0].cells:,}", *times, f"{spread[sizes]:.2f}", efforts))
-    rows.append(("growth exponent", "", *(f"{exponent[epsilon]:.2f}" for epsilon in epsilons), "", ""))
-    times_header = [f"s, epsilon {epsilon}" for epsilon in epsilons]
-    header = ("sizes", "cells", *times_header, "slowest / fastest", effort.replace("_", " "))
-    return write_table(header, rows)
+        rows.append(
+            {
+                "sizes": sizes,
+                "cells": group[0].cells,
+                "s": {record.epsilon: record.timing.seconds for record in group},
+                "slowest / fastest": spread,
+                "effort": [record.evidence.effort[effort] for record in group],
+            }
+        )
+    use, memory = growth.memory, None
+    if use is not None:
+        memory = {
+            "imports done, kernels loaded": use.imports,
+            f"data of {growth.largest:,} sizes set up": use.data,
+            "peak during post-processing": use.peak,
+            "peak above the data": use.peak - use.data,
+        }
+    return {
+        "mechanism": growth.mechanism,
+        "calls": growth.repeats,
+        "effort": effort,
+        "rows": rows,
+        "growth exponent": growth_by_epsilon(growth.scaling),
+        "memory": memory,
+    }
 
 
-def write_memory_table(growth: Growth) -> str:
-    """Memory, stage by stage."""
-    if growth.memory is None:
-        return "It could not be measured: see the end of the page."
-    use = growth.memory
+def write_growth_table(data: Data) -> str:
+    """Seconds for each number of sizes and epsilon."""
     rows = [
-        ("imports done, kernels loaded", write_megabytes(use.imports)),
-        (f"data of {growth.largest:,} sizes set up", write_megabytes(use.data)),
-        ("peak during post-processing", write_megabytes(use.peak)),
-        ("peak above the data", write_megabytes(use.peak - use.data)),
+        (
+            f"{row['sizes']:,}",
+            f"{row['cells']:,}",
+            *map(write_seconds, row["s"].values()),
+            f"{row['slowest / fastest']:.2f}",
+            " / ".join(f"{count:,}" for count in row["effort"]),
+        )
+        for row in data["rows"]
     ]
-    return f"""Resident memory of a fresh process that does one post-processing of {growth.largest:,} sizes,
-at epsilon {growth.scaling[0].epsilon}.
+    exponents = data["growth exponent"]
+    rows.append(("growth exponent", "", *map("{:.2f}".format, exponents.values()), "", ""))
+    times = [f"s, epsilon {epsilon}" for epsilon in exponents]
+    return write_table(
+        ("sizes", "cells", *times, "slowest / fastest", data["effort"].replace("_", " ")), rows
+    )
+
+
+def write_memory_table(data: Data) -> str:
+    """Memory, stage by stage."""
+    if data["memory"] is None:
+        return "It could not be measured: see the end of the page."
+    rows = [(stage, write_megabytes(use)) for stage, use in data["memory"].items()]
+    largest = data["rows"][-1]["sizes"]
+    return f"""Resident memory of a fresh process that does one post-processing of {largest:,} sizes,
+at epsilon {next(iter(data["growth exponent"]))}.
 
 {write_table(("stage", "MB"), rows)}"""

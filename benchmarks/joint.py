@@ -1,16 +1,17 @@
 """``cumulative-joint``: growth, accuracy, memory, its peer PIQP, and its weak side, uneven splits."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from benchmarks.fits import FitContest, compare_rows, write_fit_table
+from benchmarks.fits import FITS, FitContest, compare_rows
 from benchmarks.growth import (
     Growth,
     draw_growth,
     judge_growth,
     judge_memory,
     measure_growth,
+    record_growth,
     write_growth_table,
     write_memory_table,
 )
@@ -24,9 +25,9 @@ from benchmarks.instances import (
     measure_counts,
     time_instances,
 )
-from benchmarks.markdown import write_seconds, write_table
-from benchmarks.piqp_contests import PiqpRun, judge_piqp, list_piqp_points, run_piqp, write_piqp_times
+from benchmarks.piqp_contests import TIMES, PiqpRun, judge_piqp, list_piqp_points, run_piqp
 from benchmarks.programs import JOINT_FORMS, Form
+from benchmarks.records import Data, Table, write_seconds
 from benchmarks.relaxations import RelaxedPoint, find_point
 from benchmarks.settings import Settings
 from benchmarks.timing import Missing, Timing, attempt_all
@@ -180,6 +181,7 @@ def _measure_splits(settings: Settings, missing: list[Missing]) -> list[SplitRun
     return [run for runs in found for run in runs]
 
 
+PLOT = "joint.svg"
 PIQP_RATIO = 30.0
 AGREEMENT = 1e-6
 MOST_GAP = 1e-6
@@ -251,9 +253,6 @@ def _judge_fits(report: JointReport) -> Goal:
     )
 
 
-EFFORTS = ("newton_steps", "fits", "inner_steps")
-
-
 def draw_joint(report: JointReport) -> str:
     """Time against cells, ``cumulative-joint`` with its defaults, PIQP, and the bare fits."""
     contests = [contest for contest in report.fits if contest.mechanism == JOINT.label]
@@ -265,59 +264,126 @@ def draw_joint(report: JointReport) -> str:
     return draw_growth(report.smoothed, {**piqp, **fits})
 
 
-def write_joint(report: JointReport, plot: str | None) -> str:
-    """All of it; ``plot`` is the picture's file name."""
-    sections = [
-        _write_growth(report, plot),
-        _write_accuracy(report),
-        f"### Memory\n\n{write_memory_table(report.smoothed)}",
-        _write_fits(report),
-        _write_piqp(report),
-        _write_splits(report),
+EFFORT = (("Newton steps", "newton_steps"), ("fits of all leaves", "fits"), ("inner steps", "inner_steps"))
+OBJECTIVES = Table[JointPiqpRun](
+    ("sizes", lambda run: run.piqp.sizes, "{:,}"),
+    ("epsilon", lambda run: run.piqp.epsilon, "{}"),
+    ("form", lambda run: run.piqp.form.label, "{}"),
+    ("PIQP (relaxed)", lambda run: run.piqp.objective, "{:,.4f}"),
+    ("ours (relaxed)", lambda run: run.ours.objective, "{:,.4f}"),
+    ("ours above PIQP's", lambda run: run.difference, "{:+.1e}"),
+    ("PIQP's above our bound", lambda run: run.above_bound, "{:+.1e}"),
+    ("ours above our bound", lambda run: run.ours.gap, "{:+.1e}"),
+    ("PIQP misses a condition by", lambda run: run.piqp.violation, "{:.0e}"),
+)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A solution, and that of the paper's model for the same noisy answers, with its bound."""
+
+    mechanism: str
+    epsilon: str
+    evidence: Evidence
+    plain: Evidence
+    point: RelaxedPoint | None = None
+    split: SplitRun | None = None
+
+
+def _count_effort(name: str) -> Callable[[Solved], int]:
+    return lambda solved: solved.evidence.effort[name]
+
+
+ACCURACY = Table[Solved](
+    ("mechanism", lambda solved: solved.mechanism, "`{}`"),
+    ("epsilon", lambda solved: solved.epsilon, "{}"),
+    *((title, _count_effort(name), "{:,}") for title, name in EFFORT),
+    ("gap stated", lambda solved: solved.evidence.gap, "{:.1e}"),
+    ("gap measured", lambda solved: solved.point and solved.point.gap, "{:.1e}"),
+    ("total missed by", lambda solved: solved.point and solved.point.missed, "{:.0e}"),
+    ("whole numbers above the bound", lambda solved: solved.evidence.above(solved.plain), "{:.1e}"),
+)
+SPLITS = Table[Solved](
+    ("nation : state : county", lambda solved: solved.split and solved.split.label, "{}"),
+    ("epsilon", lambda solved: solved.epsilon, "{}"),
+    ("mechanism", lambda solved: solved.mechanism, "`{}`"),
+    ("s", lambda solved: solved.split and solved.split.timing.seconds, write_seconds),
+    *((title, _count_effort(name), "{:,}") for title, name in EFFORT),
+    ("gap stated", lambda solved: solved.evidence.gap, "{:.1e}"),
+    ("accuracy reached", lambda solved: solved.evidence.gap <= GAP, lambda met: "yes" if met else "**no**"),
+    ("whole numbers above the bound", lambda solved: solved.evidence.above(solved.plain), "{:.1e}"),
+)
+
+
+def record_joint(report: JointReport) -> Data:
+    """The data."""
+    return {
+        "smoothed": record_growth(report.smoothed, "newton_steps"),
+        "plain": record_growth(report.plain, "newton_steps"),
+        "gap asked for": GAP,
+        "most steps": MOST_STEPS,
+        "rounds": report.rounds,
+        "fit rounds": report.fit_rounds,
+        "accuracy": ACCURACY.record(_list_largest(report)),
+        "fits": FITS.record(report.fits),
+        "PIQP": TIMES.record(report.piqp_runs),
+        "PIQP's objectives": OBJECTIVES.record(report.piqp),
+        "splits": SPLITS.record(_list_splits(report)),
+    }
+
+
+def _list_largest(report: JointReport) -> list[Solved]:
+    points = {point.epsilon: point for point in report.points}
+    plain = {record.epsilon: record.evidence for record in report.plain.at_largest}
+    return [
+        Solved(
+            growth.mechanism,
+            record.epsilon,
+            record.evidence,
+            plain[record.epsilon],
+            points.get(record.epsilon) if growth is report.plain else None,
+        )
+        for growth in (report.smoothed, report.plain)
+        for record in growth.at_largest
     ]
-    return "\n\n".join(sections)
 
 
-def _write_growth(report: JointReport, plot: str | None) -> str:
-    picture = f"\n\n![Time against cells, both logarithmic]({plot})" if plot else ""
+def _list_splits(report: JointReport) -> list[Solved]:
+    plain = {(run.split, run.epsilon): run.evidence for run in report.splits if run.variant == PLAIN_JOINT}
+    return [
+        Solved(run.variant.label, run.epsilon, run.evidence, plain[run.split, run.epsilon], split=run)
+        for run in report.splits
+    ]
+
+
+def write_joint(data: Data) -> str:
+    """The section about it."""
+    largest, splits = data["plain"]["rows"][-1]["sizes"], data["splits"]
+    gap, steps = data["gap asked for"], data["most steps"]
+    reached = sum(run["accuracy reached"] for run in splits)
     return f"""## `cumulative-joint`
 
-It solves the relaxed Model M_c by Newton's method on the dual, until the duality gap is at most {GAP:g} of
+It solves the relaxed Model M_c by Newton's method on the dual, until the duality gap is at most {gap:g} of
 the bound, and rounds; all of that is in its times. There is no proof of how many Newton steps that takes,
 so growth and epsilon are a matter of measuring. By default, each region's answers are smoothed first;
 `{PLAIN_JOINT.label}` is the paper's model, for the noisy answers as they are.
 
 ### Growth, and epsilon
 
-The best of {report.plain.repeats} calls each; all sizes and epsilons took turns. *Newton steps* are in the
+The best of {data["plain"]["calls"]} calls each; all sizes and epsilons took turns. *Newton steps* are in the
 order of the epsilons.
 
-`{report.smoothed.mechanism}`:
+`{data["smoothed"]["mechanism"]}`:
 
-{write_growth_table(report.smoothed, "newton_steps")}{picture}
+{write_growth_table(data["smoothed"])}
 
-`{report.plain.mechanism}`:
+![Time against cells, both logarithmic]({PLOT})
 
-{write_growth_table(report.plain, "newton_steps")}"""
+`{data["plain"]["mechanism"]}`:
 
+{write_growth_table(data["plain"])}
 
-def _write_accuracy(report: JointReport) -> str:
-    points = {point.epsilon: point for point in report.points}
-    plain = {record.epsilon: record.evidence for record in report.plain.at_largest}
-    rows = []
-    for growth in (report.smoothed, report.plain):
-        for record in growth.at_largest:
-            point = points.get(record.epsilon) if growth is report.plain else None
-            measured = (f"{point.gap:.1e}", f"{point.missed:.0e}") if point else ("", "")
-            above = f"{record.evidence.above(plain[record.epsilon]):.1e}"
-            effort = _write_effort(record.evidence)
-            stated = f"{record.evidence.gap:.1e}"
-            rows.append((f"`{growth.mechanism}`", record.epsilon, *effort, stated, *measured, above))
-    header = (
-        "mechanism", "epsilon", "Newton steps", "fits of all leaves", "inner steps", "gap stated",
-        "gap measured", "total missed by", "whole numbers above the bound",
-    )  # fmt: skip
-    return f"""### Accuracy at {report.plain.largest:,} sizes
+### Accuracy at {largest:,} sizes
 
 The solver states a gap between its relaxed point and a lower bound. For the paper's model it is also
 measured: the leaves' fits are made to meet the total (*missed by* so many groups before) and added up to the
@@ -327,97 +393,55 @@ the bound of the paper's model: for that model, an upper limit of what rounding 
 from the best whole numbers; for the smoothed answers, of what smoothing gives up in this objective as well.
 Inner steps are those of conjugate gradients.
 
-{write_table(header, rows)}"""
+{ACCURACY.write(data["accuracy"])}
 
+### Memory
 
-def _write_fits(report: JointReport) -> str:
-    return f"""### Beside bare isotonic fits
+{write_memory_table(data["smoothed"])}
+
+### Beside bare isotonic fits
 
 An isotonic fit of every row once, whatever the hierarchy says, is the least that anyone would do with
 cumulative answers. Here by SciPy (`scipy.optimize.isotonic_regression`, in floats, on one processor) and by
-our own kernel (`fit_isotonic_rows`, on all processors). The three took turns, {report.fit_rounds} times.
+our own kernel (`fit_isotonic_rows`, on all processors). The three took turns, {data["fit rounds"]} times.
 
-{write_fit_table(report.fits)}"""
+{FITS.write(data["fits"])}
 
-
-def _write_piqp(report: JointReport) -> str:
-    rows = [
-        (
-            f"{run.piqp.sizes:,}",
-            run.piqp.epsilon,
-            run.piqp.form.label,
-            f"{run.piqp.objective:,.4f}",
-            f"{run.ours.objective:,.4f}",
-            f"{run.difference:+.1e}",
-            f"{run.above_bound:+.1e}",
-            f"{run.ours.gap:+.1e}",
-            f"{run.piqp.violation:.0e}",
-        )
-        for run in report.piqp
-    ]
-    header = (
-        "sizes", "epsilon", "form", "PIQP (relaxed)", "ours (relaxed)", "ours above PIQP's",
-        "PIQP's above our bound", "ours above our bound", "PIQP misses a condition by",
-    )  # fmt: skip
-    return f"""### Against PIQP
+### Against PIQP
 
 PIQP solves the paper's model, relaxed and centred, with its defaults; its set-up and solve are timed, and it
 does no rounding. Ours does. *All regions* is the model as written: no region's cumulative counts decrease.
 *Leaves only* tells only the leaves so, which is enough and makes the program smaller. The two sides took
-turns, {report.rounds} times: {CALLS} calls of ours on all processors, {CALLS} on one, and one of PIQP; where
+turns, {data["rounds"]} times: {CALLS} calls of ours on all processors, {CALLS} on one, and one of PIQP; where
 that took more than {LONG_SECONDS:.0f} s, once.
 
-{write_piqp_times(PLAIN_JOINT.label, report.piqp_runs)}
+{TIMES.write(data["PIQP"])}
 
-The relaxed objectives on the same instances, ours measured as above.{_compare_accuracies(report)}
+The relaxed objectives on the same instances, ours measured as above.{_compare_accuracies(data)}
 
-{write_table(header, rows)}"""
+{OBJECTIVES.write(data["PIQP's objectives"])}
 
+### Uneven splits
 
-def _compare_accuracies(report: JointReport) -> str:
-    """Whose error the difference is."""
-    if not report.piqp:
-        return ""
-    worst = max(report.piqp, key=lambda run: abs(run.difference))
-    within = "within" if abs(worst.difference) <= AGREEMENT else "**not** within"
-    limit = "PIQP's" if abs(worst.above_bound) > abs(worst.ours.gap) else "our"
-    return f""" They differ by at most
-{abs(worst.difference):.1e} of their value, {within} {AGREEMENT:g}; where they differ most, {limit} accuracy
-is the limit (whose value is further from our bound)."""
-
-
-def _write_splits(report: JointReport) -> str:
-    plain = {(run.split, run.epsilon): run.evidence for run in report.splits if run.variant == PLAIN_JOINT}
-    rows = [
-        (
-            run.label,
-            run.epsilon,
-            f"`{run.variant.label}`",
-            write_seconds(run.timing.seconds),
-            *_write_effort(run.evidence),
-            f"{run.evidence.gap:.1e}",
-            "yes" if run.evidence.gap <= GAP else "**no**",
-            f"{run.evidence.above(plain[run.split, run.epsilon]):.1e}",
-        )
-        for run in report.splits
-    ]
-    header = (
-        "nation : state : county", "epsilon", "mechanism", "s", "Newton steps", "fits of all leaves",
-        "inner steps", "gap stated", "accuracy reached", "whole numbers above the bound",
-    )  # fmt: skip
-    reached = sum(run.evidence.gap <= GAP for run in report.splits)
-    return f"""### Uneven splits
-
-Epsilon split over the levels other than evenly, at {report.plain.largest:,} sizes; each the best of
-{report.rounds} calls. A level weighs with the square of its part, so at 98 : 1 : 1 the nation weighs about
-10,000 times as much as a county, and there Newton's method has a hard time: after {MOST_STEPS} steps in a
-stage, or when a step gains nothing, it gives up. It reached its accuracy, {GAP:g}, in {reached} of
-{len(rows)} cases.
+Epsilon split over the levels other than evenly, at {largest:,} sizes; each the best of
+{data["rounds"]} calls. A level weighs with the square of its part, so at 98 : 1 : 1 the nation weighs about
+10,000 times as much as a county, and there Newton's method has a hard time: after {steps} steps in a
+stage, or when a step gains nothing, it gives up. It reached its accuracy, {gap:g}, in {reached} of
+{len(splits)} cases.
 In the others, the relaxed point is off by the gap stated. What is released is rounded from the root down, and
 the last column says how far that is from the bound, as above.
 
-{write_table(header, rows)}"""
+{SPLITS.write(splits)}"""
 
 
-def _write_effort(evidence: Evidence) -> list[str]:
-    return [f"{evidence.effort[name]:,}" for name in EFFORTS]
+def _compare_accuracies(data: Data) -> str:
+    """Whose error the difference is."""
+    if not data["PIQP's objectives"]:
+        return ""
+    worst = max(data["PIQP's objectives"], key=lambda run: abs(run["ours above PIQP's"]))
+    difference = abs(worst["ours above PIQP's"])
+    within = "within" if difference <= AGREEMENT else "**not** within"
+    limit = "PIQP's" if abs(worst["PIQP's above our bound"]) > abs(worst["ours above our bound"]) else "our"
+    return f""" They differ by at most
+{difference:.1e} of their value, {within} {AGREEMENT:g}; where they differ most, {limit} accuracy
+is the limit (whose value is further from our bound)."""

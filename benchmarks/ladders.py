@@ -15,10 +15,10 @@ from benchmarks.instances import (
     measure_counts,
     time_ours,
 )
-from benchmarks.markdown import write_exponent, write_megabytes, write_ratio, write_seconds, write_table
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, Outcome, Posed, write_program
+from benchmarks.records import Data, Table, write_megabytes, write_ratio, write_seconds, write_table
 from benchmarks.relaxations import relax_point, relax_tree
-from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, RELAXED, Solver
+from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
 from benchmarks.timing import LEAST_SIZES, Timing, find_growth, peak_memory, reset_peak, tell, time_call
 from tallytree.datasets.invented import generate_city
 from tallytree.drawing.curves import Curve, draw
@@ -195,6 +195,7 @@ def _time_solver(
     )
 
 
+PLOTS = {"M_H": "solvers-direct.svg", "M_c": "solvers-joint.svg"}
 AGREEMENT = 1e-6
 
 
@@ -236,108 +237,119 @@ def draw_ladder(ladder: Ladder) -> str:
     return draw([curve for curve in curves if curve.marks], "cells", limit=ladder.most_seconds)
 
 
-def write_ladder(ladder: Ladder, plot: str | None) -> str:
-    """All of it; ``plot`` is the picture's file name."""
-    picture = f"\n\n![Time against cells, both logarithmic]({plot})" if plot else ""
-    return f"""## General solvers on Model {ladder.model.name}
+LARGEST = Table[tuple[Solver, Rung]](
+    ("solver", lambda run: run[0].name, "{}"),
+    ("method", lambda run: run[0].kind, "{}"),
+    ("size", lambda run: run[1].step.label, "{}"),
+    ("s", lambda run: run[1].peer.seconds, write_seconds),
+    ("of it set-up s", lambda run: run[1].setup_seconds, write_seconds),
+    ("processors", lambda run: run[1].peer.processors, "{:.1f}"),
+    ("iterations", lambda run: run[1].iterations, "{:,}"),
+    ("ratio", lambda run: run[1].ratio, lambda ratio: f"**{write_ratio(ratio)}**"),
+    ("ratio, one processor", lambda run: run[1].ratio_alone, write_ratio),
+    ("misses a condition by", lambda run: run[1].violation, "{:.0e}"),
+    ("process peak MB", lambda run: run[1].peak, write_megabytes),
+)
 
-The model as a sparse quadratic program, in the form *{ladder.model.form.label}*, given to solvers that
-know nothing of hierarchies; beside each, `{ladder.model.variant.label}` on the same instance. Epsilon is
+
+def record_ladder(ladder: Ladder) -> Data:
+    """The data."""
+    ours = dict(ladder.list_ours())
+    last = ladder.list_ours()[-LEAST_SIZES:]
+    return {
+        "model": ladder.model.name,
+        "form": ladder.model.form.label,
+        "mechanism": ladder.model.variant.label,
+        "exact": ladder.model.variant.make().exact,
+        "most seconds": ladder.most_seconds,
+        "sizes": [step.label for step in ladder.steps],
+        "cells": list(ladder.cells),
+        "s": [ours.get(cells) for cells in ladder.cells],
+        "growth exponent": find_growth([x for x, _ in last], [y for _, y in last]),
+        "climbs": [_record_climb(climb) for climb in ladder.climbs],
+        "largest": LARGEST.record(
+            (climb.solver, rung) for climb in ladder.climbs for rung in climb.rungs[-1:]
+        ),
+        "tolerances": {
+            solver.name: solver.tolerances() for solver in ladder.model.solvers if solver.tolerances
+        },
+    }
+
+
+def _record_climb(climb: Climb) -> Data:
+    return {
+        "solver": climb.solver.name,
+        "s": {rung.step.label: rung.peer.seconds for rung in climb.rungs},
+        "ratio": {rung.step.label: rung.ratio for rung in climb.rungs},
+        "above ours": {rung.step.label: rung.difference for rung in climb.rungs},
+        "growth exponent": climb.growth,
+        "stopped at": climb.stopped_at.label if climb.stopped_at else None,
+        "reason": climb.failure.reason if climb.failure else None,
+        "too slow": bool(climb.failure and climb.failure.timed_out),
+    }
+
+
+def write_ladder(data: Data) -> str:
+    """The section about one model."""
+    exponents = [data["growth exponent"], *(climb["growth exponent"] for climb in data["climbs"])]
+    times = [
+        ("cells", *map("{:,}".format, data["cells"])),
+        (f"`{data['mechanism']}`", *("" if s is None else write_seconds(s) for s in data["s"])),
+        *_list_rows(data, "s", write_seconds),
+    ]
+    growth = ["", *("" if exponent is None else f"{exponent:.2f}" for exponent in exponents)]
+    header = ("solver", *data["sizes"])
+    whole = (
+        "which are optimal, so it should be zero"
+        if data["exact"]
+        else "which are near the optimum, so it may be below"
+    )
+    stops = [
+        f"- {climb['solver']} at {climb['stopped at']} sizes: {climb['reason']}"
+        for climb in data["climbs"]
+        if climb["stopped at"] and not climb["too slow"]
+    ]
+    return f"""## General solvers on Model {data["model"]}
+
+The model as a sparse quadratic program, in the form *{data["form"]}*, given to solvers that
+know nothing of hierarchies; beside each, `{data["mechanism"]}` on the same instance. Epsilon is
 {EPSILON}; the sizes are of the invented city (the first figure's) and then of the invented nation. Every
-solver ran in a process of its own, with at most {ladder.most_seconds:.0f} s for an instance; the first that
+solver ran in a process of its own, with at most {data["most seconds"]:.0f} s for an instance; the first that
 it could not do was its last. Set-up and solving are timed, the matrices are written before; fast calls were
 made several times, and ours {CALLS} times, for the best. Solvers for real numbers find the relaxed optimum
 and leave rounding to others: ours, which rounds too, is timed with that.
 
 Seconds; the growth exponent is over the largest {LEAST_SIZES} sizes that were solved:
 
-{_write_times(ladder)}{picture}
+{write_table((*header, "growth exponent"), [(*row, last) for row, last in zip(times, growth, strict=True)])}
+
+![Time against cells, both logarithmic]({PLOTS[data["model"]]})
 
 How many times longer than ours:
 
-{_write_cells(ladder, lambda rung: write_ratio(rung.ratio))}
+{write_table(header, _list_rows(data, "ratio", write_ratio))}
 
 How far the objective is above ours, relatively: above our relaxed optimum, and for whole numbers above that
-of our whole numbers ({_explain_whole(ladder)}):
+of our whole numbers ({whole}):
 
-{_write_cells(ladder, lambda rung: f"{rung.difference:+.0e}")}
+{write_table(header, _list_rows(data, "above ours", "{:+.0e}".format))}
 
 At the largest size that each solved:
 
-{_write_largest(ladder)}
+{LARGEST.write(data["largest"])}
 
-They stop at: {_list_tolerances()}.{_write_stops(ladder)}"""
-
-
-def _write_times(ladder: Ladder) -> str:
-    ours = dict(ladder.list_ours())
-    seconds = [write_seconds(ours[cells]) if cells in ours else "" for cells in ladder.cells]
-    last = ladder.list_ours()[-LEAST_SIZES:]
-    growth = write_exponent(find_growth([x for x, _ in last], [y for _, y in last]))
-    rows = [
-        ("cells", *(f"{cells:,}" for cells in ladder.cells), ""),
-        (f"`{ladder.model.variant.label}`", *seconds, growth),
-    ]
-    for climb in ladder.climbs:
-        cells = _list_cells(ladder, climb, lambda rung: write_seconds(rung.peer.seconds))
-        rows.append((climb.solver.name, *cells, write_exponent(climb.growth)))
-    return write_table(("solver", *(step.label for step in ladder.steps), "growth exponent"), rows)
+They stop at: {"; ".join(f"{name}, {rule}" for name, rule in data["tolerances"].items())}.""" + (
+        "\n\n" + "\n".join(stops) if stops else ""
+    )
 
 
-def _write_cells(ladder: Ladder, write: Callable[[Rung], str]) -> str:
-    rows = [(climb.solver.name, *_list_cells(ladder, climb, write)) for climb in ladder.climbs]
-    return write_table(("solver", *(step.label for step in ladder.steps)), rows)
-
-
-def _list_cells(ladder: Ladder, climb: Climb, write: Callable[[Rung], str]) -> list[str]:
-    """A cell for each instance, or why it stopped there; nothing after that."""
-    cells = {rung.step: write(rung) for rung in climb.rungs}
-    if climb.failure and climb.stopped_at:
-        timed_out = f"over {ladder.most_seconds:.0f} s"
-        cells[climb.stopped_at] = timed_out if climb.failure.timed_out else "cannot, see below"
-    return [cells.get(step, "") for step in ladder.steps]
-
-
-def _write_largest(ladder: Ladder) -> str:
-    rows = [
-        (
-            climb.solver.name,
-            climb.solver.kind,
-            rung.step.label,
-            write_seconds(rung.peer.seconds),
-            write_seconds(rung.setup_seconds),
-            f"{rung.peer.processors:.1f}",
-            f"{rung.iterations:,}",
-            f"**{write_ratio(rung.ratio)}**",
-            write_ratio(rung.ratio_alone),
-            f"{rung.violation:.0e}",
-            write_megabytes(rung.peak),
-        )
-        for climb in ladder.climbs
-        for rung in climb.rungs[-1:]
-    ]
-    header = (
-        "solver", "method", "size", "s", "of it set-up s", "processors", "iterations", "ratio",
-        "ratio, one processor", "misses a condition by", "process peak MB",
-    )  # fmt: skip
-    return write_table(header, rows)
-
-
-def _explain_whole(ladder: Ladder) -> str:
-    if ladder.model.variant.make().exact:
-        return "which are optimal, so it should be zero"
-    return "which are near the optimum, so it may be below"
-
-
-def _list_tolerances() -> str:
-    return "; ".join(f"{solver.name}, {solver.tolerances()}" for solver in RELAXED if solver.tolerances)
-
-
-def _write_stops(ladder: Ladder) -> str:
-    """Why those that were not merely slow could not go on."""
-    lines = [
-        f"- {climb.solver.name} at {climb.stopped_at.label} sizes: {climb.failure.reason}"
-        for climb in ladder.climbs
-        if climb.failure and climb.stopped_at and not climb.failure.timed_out
-    ]
-    return "\n\n" + "\n".join(lines) if lines else ""
+def _list_rows(data: Data, what: str, write: Callable[[float], str]) -> list[tuple[str, ...]]:
+    """A cell for each solver and instance, or why it stopped there; nothing after that."""
+    rows = []
+    for climb in data["climbs"]:
+        cells = {size: write(value) for size, value in climb[what].items()}
+        if climb["stopped at"]:
+            too_slow = f"over {data['most seconds']:.0f} s"
+            cells[climb["stopped at"]] = too_slow if climb["too slow"] else "cannot, see below"
+        rows.append((climb["solver"], *(cells.get(size, "") for size in data["sizes"])))
+    return rows

@@ -8,7 +8,7 @@ from functools import partial
 import tallytree as tt
 from benchmarks.fits import CHAIN_RATIO, ROWS_RATIO, FitContest, judge_fits
 from benchmarks.instances import PLAIN_JOINT, measure_counts
-from benchmarks.markdown import write_megabytes, write_seconds, write_table
+from benchmarks.records import Data, write_megabytes, write_seconds, write_table
 from benchmarks.timing import Timing, best, peak_memory, reset_peak, time_call
 from tallytree.errors import MechanismError
 from tallytree.research.reproduction.document import Goal
@@ -44,6 +44,11 @@ class Case:
     data: Callable[[int], tt.GroupCounts]
     sizes: int
     epsilon: str
+
+    @property
+    def label(self) -> str:
+        """As it heads a column."""
+        return f"{self.sizes:,} sizes, epsilon {self.epsilon}"
 
 
 @dataclass(frozen=True)
@@ -163,69 +168,60 @@ def _judge_qp(nation: Survey) -> Goal:
     )
 
 
-def write_nation(nation: Survey) -> str:
-    """Up to Census size: who can do it, in which time, and who cannot, and why."""
-    cases = nation.cases
-    rows = [
-        (
-            f"`{series.variant.label}`",
-            *_write_times(series, cases),
-            write_megabytes(series.runtimes[-1].peak) if series.runtimes else "",
+def record_nation(nation: Survey) -> Data:
+    """The data: seconds by case, why a mechanism stopped, and the real epsilon where that is another."""
+    series = []
+    for each in nation.series:
+        last, stop = each.runtimes[-1] if each.runtimes else None, each.stop
+        real = float(last.real_epsilon) if last else None
+        series.append(
+            {
+                "mechanism": each.variant.label,
+                "s": {run.case.label: run.timing.seconds for run in each.runtimes},
+                "process peak": last.peak if last else None,
+                "stopped at": stop.case.label if stop else None,
+                "reason": stop.failure.reason if stop else None,
+                "too slow": bool(stop and stop.failure.timed_out),
+                "real epsilon": real if last and real != float(last.case.epsilon) else None,
+            }
         )
-        for series in nation.series
-    ]
-    header = (
-        "mechanism",
-        *(f"{case.sizes:,} sizes, epsilon {case.epsilon}" for case in cases),
-        "process peak MB",
-    )
+    return {
+        "cases": [case.label for case in nation.cases],
+        "most seconds": nation.most_seconds,
+        "series": series,
+    }
+
+
+def write_nation(data: Data) -> str:
+    """Up to Census size: who can do it, in which time, and who cannot, and why."""
+    rows, refused, unsound = [], [], []
+    for series in data["series"]:
+        name, stop, reason = f"`{series['mechanism']}`", series["stopped at"], series["reason"]
+        cells = {case: write_seconds(seconds) for case, seconds in series["s"].items()}
+        if stop:
+            cells[stop] = reason if series["too slow"] else "cannot, see below"
+        if stop and not series["too slow"]:
+            refused.append(f"- {name} at {stop}: {reason}")
+        if real := series["real epsilon"]:
+            unsound.append(f"- {name}: its real epsilon is {real:g}, not the one that it states.")
+        peak = series["process peak"]
+        seconds = [cells.get(case, "") for case in data["cases"]]
+        rows.append((name, *seconds, write_megabytes(peak) if peak else ""))
     small = [
         f"- `{variant.label}` was not tried: it is for small problems ({variant.make().cost})."
         for variant in list_variants()
         if variant.make().small
     ]
-    notes = [*_write_refusals(nation), *small, *_write_real_epsilons(nation)]
+    notes = "\n".join([*refused, *small, *unsound])
     return f"""## Every mechanism at Census size
 
 Seconds on the invented nation; the paper's Census data has 1,000 sizes. Each mechanism ran in a process of
-its own, with at most {nation.most_seconds:.0f} s and {MOST_BYTES / 2**30:.0f} GB for a case; the first
+its own, with at most {data["most seconds"]:.0f} s and {MOST_BYTES / 2**30:.0f} GB for a case; the first
 that it could not do was its last. *Tables* are the paper's own dynamic programmes, where ours is another;
 *published* is the paper's calibration of the chain, whose noise is too small for the epsilon that it states.
 (The paper's own figures, on its datasets, are measured by `tallytree reproduce`.)
 The peak is that of the whole process at the last case that it did.
 
-{write_table(header, rows)}{_write_list(notes)}"""
+{write_table(("mechanism", *data["cases"], "process peak MB"), rows)}
 
-
-def _write_times(series: Series, cases: Sequence[Case]) -> list[str]:
-    """A cell for each case: the seconds, or why it stopped there; nothing after that."""
-    cells = {run.case: write_seconds(run.timing.seconds) for run in series.runtimes}
-    if series.stop:
-        failure = series.stop.failure
-        cells[series.stop.case] = failure.reason if failure.timed_out else "cannot, see below"
-    return [cells.get(case, "") for case in cases]
-
-
-def _write_refusals(survey: Survey) -> list[str]:
-    """Why those that are not merely slow could not go on."""
-    return [
-        f"- `{series.variant.label}` at N = {stop.case.sizes:,}, epsilon {stop.case.epsilon}: "
-        f"{stop.failure.reason}"
-        for series in survey.series
-        if (stop := series.stop) and not stop.failure.timed_out
-    ]
-
-
-def _write_real_epsilons(survey: Survey) -> list[str]:
-    """The real epsilon of what is not calibrated soundly."""
-    return [
-        f"- `{series.variant.label}`: its real epsilon is {float(run.real_epsilon):g}, "
-        f"not the {run.case.epsilon} that it states."
-        for series in survey.series
-        for run in series.runtimes[-1:]
-        if run.real_epsilon != Fraction(run.case.epsilon)
-    ]
-
-
-def _write_list(lines: Sequence[str]) -> str:
-    return "\n\n" + "\n".join(lines) if lines else ""
+{notes}"""

@@ -4,21 +4,29 @@ Our sampler and OpenDP's take turns in one run: per draw on one processor, and f
 hierarchy takes on all of them. And whether the time of a draw tells its value.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
-from pathlib import Path
 
-from benchmarks.markdown import write_exponent, write_goals, write_megabytes, write_seconds, write_table
-from benchmarks.timing import Timing, best, find_growth, one_processor, peak_memory, tell, time_call
-from benchmarks.timing_leaks import BLOCK, BLOCKS, DRAWS, measure_leaks, write_leaks
+from benchmarks.records import (
+    GOALS,
+    Data,
+    Table,
+    find_exponents,
+    join_parts,
+    list_facts,
+    make_parser,
+    publish,
+    write_facts,
+    write_megabytes,
+    write_seconds,
+)
+from benchmarks.timing import Timing, best, one_processor, peak_memory, tell, time_call
+from benchmarks.timing_leaks import BLOCK, TIMED_BLOCKS, TIMED_DRAWS, measure_leaks, record_leaks, write_leaks
 from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.noise import ExactNoise, OpenDPNoise
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.measuring import describe_machine
 
 SCALES = (Fraction(3), Fraction(30), Fraction(1000))
 REGIONS, CENSUS_SCALE = (1, 52, 3144), Fraction(3)
@@ -126,124 +134,105 @@ def judge_noise(report: NoiseReport | None) -> list[Goal]:
     ]
 
 
-def write_noise(report: NoiseReport | None) -> str:
+DRAWS = Table[Draws](
+    ("scale", lambda draws: str(draws.scale), "{}"),
+    ("`digits`, ns", lambda draws: 1e9 * draws.ours, "{:,.1f}"),
+    ("`opendp`, ns", lambda draws: 1e9 * draws.peer, "{:,.0f}"),
+    ("times as fast", lambda draws: draws.ratio, "**{:,.0f}**"),
+)
+HIERARCHIES = Table[Hierarchy](
+    ("sizes", lambda case: case.sizes, "{:,}"),
+    ("draws", lambda case: case.cells, "{:,}"),
+    ("`digits` s", lambda case: case.ours.seconds, write_seconds),
+    ("`digits` processors", lambda case: case.ours.processors, "{:.1f}"),
+    ("`opendp` s", lambda case: case.peer.seconds, write_seconds),
+    ("`opendp` processors", lambda case: case.peer.processors, "{:.1f}"),
+    ("times as fast", lambda case: case.peer.seconds / case.ours.seconds, "**{:,.0f}**"),
+)
+
+
+def record_noise(report: NoiseReport) -> Data:
+    """The data."""
+    hierarchies = HIERARCHIES.record(report.hierarchies)
+    return {
+        "turns": report.turns,
+        "Census turns": report.census_turns,
+        "process peak": report.peak,
+        "draws": DRAWS.record(report.draws),
+        "hierarchies": hierarchies,
+        "growth exponent": find_exponents(hierarchies, "draws", "`digits` s", "`opendp` s"),
+    }
+
+
+def write_noise(data: Data | None) -> str:
     """The section of RESULTS.md."""
-    if report is None:
+    if data is None:
         return "## Noise, beside OpenDP\n\nIt could not be measured: see the end of the page."
     return f"""## Noise, beside OpenDP
 
 Exact two-sided geometric noise, drawn by this package (`digits`, its default) and by OpenDP (`opendp`) in
-turns; the fastest of {report.turns} turns counts ({report.census_turns} for the hierarchies). More draws are
-measured by `make noise` ([NOISE.md](NOISE.md)). The peak memory of the whole process was
-{write_megabytes(report.peak)} MB.
+turns; the fastest of {data["turns"]} turns counts ({data["Census turns"]} for the hierarchies). More draws
+are measured by `make noise` ([NOISE.md](NOISE.md)). The peak memory of the whole process was
+{write_megabytes(data["process peak"])} MB.
 
 One draw, on one processor:
 
-{write_draws(report)}
+{DRAWS.write(data["draws"])}
 
 The Census hierarchy ({sum(REGIONS):,} regions, scale {CENSUS_SCALE}), on all processors:
 
-{write_hierarchies(report)}"""
+{HIERARCHIES.write(data["hierarchies"], data["growth exponent"])}"""
 
 
-def write_draws(report: NoiseReport) -> str:
-    """Nanoseconds for one draw."""
-    return write_table(
-        ("scale", "`digits`, ns", "`opendp`, ns", "times as fast"),
-        [
-            (
-                str(single.scale),
-                f"{1e9 * single.ours:,.1f}",
-                f"{1e9 * single.peer:,.0f}",
-                f"**{single.ratio:,.0f}**",
-            )
-            for single in report.draws
-        ],
-    )
-
-
-def write_hierarchies(report: NoiseReport) -> str:
-    """Seconds for hierarchies of several sizes."""
-    rows = [
-        (
-            f"{case.sizes:,}",
-            f"{case.cells:,}",
-            write_seconds(case.ours.seconds),
-            f"{case.ours.processors:.1f}",
-            write_seconds(case.peer.seconds),
-            f"{case.peer.processors:.1f}",
-            f"**{case.peer.seconds / case.ours.seconds:,.0f}**",
-        )
-        for case in report.hierarchies
-    ]
-    cells = [case.cells for case in report.hierarchies]
-    growth = [
-        write_exponent(find_growth(cells, [timing.seconds for timing in timings]))
-        for timings in (
-            [case.ours for case in report.hierarchies],
-            [case.peer for case in report.hierarchies],
-        )
-    ]
-    if any(growth):
-        rows.append(("growth exponent", "", growth[0], "", growth[1], "", ""))
-    header = ("sizes", "draws", "`digits` s", "processors", "`opendp` s", "processors", "times as fast")
-    return write_table(header, rows)
-
-
-PAGE = Path(__file__).parent / "NOISE.md"
 TURNS = 5
-
-INTRODUCTION = """\
-Exact two-sided geometric noise, drawn by this package (`digits`) and by OpenDP (`opendp`) in turns, {turns}
-each ({census_turns} for the Census hierarchy); the fastest turn counts. Noise for the Census hierarchy is
-{regions} regions x {sizes:,} sizes at an even split of epsilon 1, cumulative: scale {scale} at each of the 3
-levels. This page is written by the run that measured it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.noise", description=__doc__)
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: NOISE.md)")
-    options = parser.parse_args(arguments)
-    page = write_page(
+    options = make_parser("noise", "NOISE.md", __doc__).parse_args(arguments)
+    data = measure(
         TURNS,
         draws=5_000_000,
         peer_draws=100_000,
         sizes=CENSUS_SIZES,
-        timed_draws=DRAWS,
-        timed_blocks=BLOCKS,
+        timed_draws=TIMED_DRAWS,
+        timed_blocks=TIMED_BLOCKS,
     )
-    options.out.write_text(page, encoding="utf-8")
+    publish("noise", data, write_page, options.out)
     return 0
 
 
-def write_page(
+def measure(
     turns: int, *, draws: int, peer_draws: int, sizes: int, timed_draws: int, timed_blocks: int
-) -> str:
-    """The page, from ``turns`` turns with so many draws of ours and of the peer's."""
-    machine = describe_machine(("opendp", "cryptography"))
+) -> Data:
+    """The data of the page, from ``turns`` turns with so many draws of ours and of the peer's."""
+    facts = list_facts("make noise", ("opendp", "cryptography"))
     report = measure_noise(turns, draws=draws, peer_draws=peer_draws, sizes=[sizes])
-    introduction = INTRODUCTION.format(
-        turns=turns,
-        census_turns=report.census_turns,
-        regions=f"{sum(REGIONS):,}",
-        sizes=sizes,
-        scale=CENSUS_SCALE,
-    )
-    facts = {"Date": str(date.today()), **machine, "Command": "`make noise`"}
-    return "\n\n".join(
-        [
-            "# Noise",
-            introduction,
-            write_table(["", ""], facts.items()),
-            write_goals(judge_noise(report)),
-            "## One draw, on one processor",
-            write_draws(report),
-            "## The Census hierarchy, on all processors",
-            write_hierarchies(report),
-            write_leaks(measure_leaks(draws=timed_draws, blocks=timed_blocks, block=BLOCK)),
-            "",
-        ]
+    return {
+        "facts": facts,
+        "goals": GOALS.record(judge_noise(report)),
+        **record_noise(report),
+        "leaks": record_leaks(measure_leaks(draws=timed_draws, blocks=timed_blocks, block=BLOCK)),
+    }
+
+
+def write_page(data: Data) -> str:
+    """The page."""
+    introduction = f"""\
+Exact two-sided geometric noise, drawn by this package (`digits`) and by OpenDP (`opendp`) in turns,
+{data["turns"]} each ({data["Census turns"]} for the Census hierarchy); the fastest turn counts. Noise for
+the Census hierarchy is {sum(REGIONS):,} regions x {CENSUS_SIZES:,} sizes at an even split of epsilon 1,
+cumulative: scale {CENSUS_SCALE} at each of the 3 levels. This page is written by the run that measured it."""
+    return join_parts(
+        "# Noise",
+        introduction,
+        write_facts(data),
+        GOALS.write(data["goals"]),
+        "## One draw, on one processor",
+        DRAWS.write(data["draws"]),
+        "## The Census hierarchy, on all processors",
+        HIERARCHIES.write(data["hierarchies"], data["growth exponent"]),
+        write_leaks(data["leaks"]),
     )
 
 

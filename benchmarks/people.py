@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import subprocess
@@ -11,16 +10,26 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.invented_data import SEED, write_people
-from benchmarks.markdown import write_exponent, write_goals, write_megabytes, write_table
+from benchmarks.records import (
+    GOALS,
+    Data,
+    Table,
+    find_exponents,
+    join_parts,
+    list_facts,
+    make_parser,
+    publish,
+    write_facts,
+    write_gigabytes,
+    write_megabytes,
+)
 from benchmarks.timing import GROWTH, find_growth, tell
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.measuring import describe_machine
 
 MEMORY = "6GB"
 """What DuckDB may use in both, so that the whole stays below 8 GB."""
@@ -207,118 +216,81 @@ def _judge_growth(measured: Sequence[Measured]) -> Goal:
 NAMES = ("bare", "count", "release")
 
 
-def write_people_section(measured: Sequence[Measured], rounds: int) -> str:
-    """Seconds, ratios, growth and memory."""
-    rows = [
-        (
-            f"{case.people:,}",
-            f"{case.groups:,}",
-            *(f"{case.runs[name].seconds:.2f}" for name in NAMES),
-            f"**{case.count_ratio:.2f}**",
-            f"**{case.ratio:.2f}**",
-            *(write_megabytes(case.runs[name].peak) for name in NAMES),
-        )
-        for case in measured
-    ]
-    people = [case.people for case in measured]
-    growth = [
-        write_exponent(find_growth(people, [case.runs[name].seconds for case in measured])) for name in NAMES
-    ]
-    if any(growth):
-        rows.append(("growth exponent", "", *growth, "", "", "", "", ""))
-    header = (
-        "people", "groups", "bare s", "count s", "release s", "count / bare", "release / bare",
-        "bare MB", "count MB", "release MB",
-    )  # fmt: skip
+def _seconds(name: str) -> Callable[[Measured], float]:
+    return lambda case: case.runs[name].seconds
+
+
+def _peak(name: str) -> Callable[[Measured], int]:
+    return lambda case: case.runs[name].peak
+
+
+SHORT = Table[Measured](
+    ("people", lambda case: case.people, "{:,}"),
+    ("groups", lambda case: case.groups, "{:,}"),
+    *((f"{name} s", _seconds(name), "{:.2f}") for name in NAMES),
+    ("count / bare", lambda case: case.count_ratio, "**{:.2f}**"),
+    ("release / bare", lambda case: case.ratio, "**{:.2f}**"),
+    *((f"{name} MB", _peak(name), write_megabytes) for name in NAMES),
+)
+LONG = Table[Measured](
+    ("people", lambda case: case.people, "{:,}"),
+    ("groups", lambda case: case.groups, "{:,}"),
+    (
+        "file, written in",
+        lambda case: [case.bytes, case.written],
+        lambda pair: f"{pair[0] / 1e9:.2f} GB, {pair[1]:.0f} s",
+    ),
+    ("bare group-by", _seconds("bare"), "{:.1f} s"),
+    ("count", _seconds("count"), "{:.1f} s"),
+    ("count --person", _seconds("persons"), "{:.1f} s"),
+    ("release", _seconds("release"), "{:.1f} s"),
+    ("release / bare", lambda case: case.ratio, "{:.2f}"),
+    ("memory: bare", _peak("bare"), write_gigabytes),
+    ("memory: release", _peak("release"), write_gigabytes),
+)
+
+
+def record_people(measured: Sequence[Measured], rounds: int) -> Data:
+    """The data of the section of RESULTS.md."""
+    rows = SHORT.record(measured)
+    growth = find_exponents(rows, "people", *(f"{name} s" for name in NAMES))
+    return {"rounds": rounds, "shares": rows, "growth exponent": growth}
+
+
+def write_section(data: Data) -> str:
+    """The section of RESULTS.md; it may have a note of its own."""
+    note = f"\n{data['note']}" if "note" in data else ""
     return f"""## From people, beside DuckDB's bare group-by
 
 A Parquet file with a row for each person of a share of an invented nation. *Bare* is DuckDB's group-by as a
 user would write it, which checks nothing; *count* is `tallytree count` (`count_groups`, with DuckDB), which
 checks every bound and every key; *release* is `tallytree release` without intervals, which do not depend on
 the number of people ([REPORT.md](REPORT.md) has their time), and `tallytree verify`. All are whole processes,
-from start to end, with {MEMORY} for DuckDB; they took turns, and the best of {rounds} counts. The
+from start to end, with {MEMORY} for DuckDB; they took turns, and the best of {data["rounds"]} counts. The
 fixed costs of a process, loading the package and its kernels, weigh less the more people there are: the whole
-nation, 305 million people, is measured by `make people` ([PEOPLE.md](PEOPLE.md)).
+nation, 305 million people, is measured by `make people` ([PEOPLE.md](PEOPLE.md)).{note}
 
 ```sql
 {QUERY}
 ```
 
-{write_table(header, rows)}"""
+{SHORT.write(data["shares"], data["growth exponent"])}"""
 
 
-INTRODUCTION = """\
+INTRODUCTION = f"""\
 A Parquet file with a row for each person of an invented nation (person, household, state, county; 3,143
 counties in 51 states), released with `tallytree release` (sizes 1 to 1,000, epsilon 1, the default mechanism,
 no intervals: [REPORT.md](REPORT.md) has their time), and checked with `tallytree verify`, both from the start
-of their processes to the end. Beside it, in the same run and with the same memory ({memory}), what DuckDB
+of their processes to the end. Beside it, in the same run and with the same memory ({MEMORY}), what DuckDB
 needs for the bare group-by, which checks nothing:
 
 ```sql
-{query}
+{QUERY}
 ```
 
 Each command has a process of its own; they take turns, and the best time of each counts. Rows are in the
-order of counties and households. The file is the same for everyone (seed {seed}). This page is written by
+order of counties and households. The file is the same for everyone (seed {SEED}). This page is written by
 the run that measured it."""
-
-
-def write_page(measured: Sequence[Measured], machine: Mapping[str, str]) -> str:
-    """The whole page."""
-    facts = {"Date": str(date.today()), **machine, "Command": "`make people`"}
-    parts = [
-        "# From people to a verified release",
-        INTRODUCTION.format(memory=MEMORY, query=QUERY, seed=SEED),
-        write_table(["", ""], [[name, value] for name, value in facts.items()]),
-        "## Times",
-        _write_times(measured),
-        "`count` is the first step alone (`tallytree count`): every bound and every key checked. With "
-        "`--person`, at most one record of each person counts: one more group-by, over all people.",
-        "## Goals",
-        write_goals(_list_goals(measured)),
-        *_write_spark(measured),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _write_times(measured: Sequence[Measured]) -> str:
-    rows = [
-        [
-            f"{case.people:,}",
-            f"{case.groups:,}",
-            f"{case.bytes / 1e9:.2f} GB, {case.written:.0f} s",
-            *(f"{case.runs[name].seconds:.1f} s" for name in ("bare", "count", "persons", "release")),
-            f"{case.ratio:.2f}",
-            f"{case.runs['bare'].peak / 1e9:.1f} GB",
-            f"{case.runs['release'].peak / 1e9:.1f} GB",
-        ]
-        for case in measured
-    ]
-    header = ["people", "groups", "file, written in", "bare group-by", "count", "count --person", "release"]
-    return write_table([*header, "release / bare", "memory: bare", "memory: release"], rows)
-
-
-def _list_goals(measured: Sequence[Measured]) -> list[Goal]:
-    goals = judge_largest(measured)
-    for small, large in pairwise(measured):
-        times = large.runs["count"].seconds / small.runs["count"].seconds
-        exponent = math.log(times) / math.log(large.people / small.people)
-        what = f"growth of `count` from {small.people:,} to {large.people:,} people (1 is linear)"
-        goals.append(Goal(what, f"exponent {exponent:.2f}", exponent <= GROWTH))
-    return goals
-
-
-def _write_spark(measured: Sequence[Measured]) -> list[str]:
-    return [
-        f"## Spark\n\nThe release of {case.people:,} people with `--engine spark` on this one machine: "
-        f"{case.runs['spark'].seconds:.0f} s, where DuckDB takes {case.runs['release'].seconds:.1f} s. Spark "
-        "is for data that one machine cannot hold."
-        for case in measured
-        if "spark" in case.runs
-    ]
-
-
-PAGE = Path(__file__).parent / "PEOPLE.md"
 SHARES = (0.01, 0.1, 1.0)
 ROUNDS = {0.01: 5, 0.1: 3, 1.0: 2}
 SPARK_SHARE = 0.1
@@ -326,21 +298,57 @@ SPARK_SHARE = 0.1
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Generate, measure, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.people", description=__doc__)
+    parser = make_parser("people", "PEOPLE.md", __doc__)
     parser.add_argument("--scratch", type=Path, help="where to put some 10 GB (default: temporary files)")
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: PEOPLE.md)")
     parser.add_argument(
         "--largest", type=float, default=1.0, help="the largest share of the nation to measure"
     )
     options = parser.parse_args(arguments)
-    machine = describe_machine()
+    facts = list_facts("make people")
     with tempfile.TemporaryDirectory(prefix="people-", dir=options.scratch) as folder:
         measured = [
             measure_share(share, Path(folder), ROUNDS[share], spark=share == SPARK_SHARE)
             for share in SHARES
             if share <= options.largest
         ]
-    options.out.write_text(write_page(measured, machine), encoding="utf-8")
+    publish("people", {"facts": facts, **record_shares(measured)}, write_page, options.out)
+
+
+def record_shares(measured: Sequence[Measured]) -> Data:
+    """The data of the page."""
+    goals = judge_largest(measured)
+    for small, large in pairwise(measured):
+        times = large.runs["count"].seconds / small.runs["count"].seconds
+        exponent = math.log(times) / math.log(large.people / small.people)
+        what = f"growth of `count` from {small.people:,} to {large.people:,} people (1 is linear)"
+        goals.append(Goal(what, f"exponent {exponent:.2f}", exponent <= GROWTH))
+    spark = [
+        {"people": case.people, "s": case.runs["spark"].seconds, "DuckDB s": case.runs["release"].seconds}
+        for case in measured
+        if "spark" in case.runs
+    ]
+    return {"goals": GOALS.record(goals), "shares": LONG.record(measured), "spark": spark}
+
+
+def write_page(data: Data) -> str:
+    """The page."""
+    return join_parts(
+        "# From people to a verified release",
+        INTRODUCTION,
+        write_facts(data),
+        "## Times",
+        LONG.write(data["shares"]),
+        "`count` is the first step alone (`tallytree count`): every bound and every key checked. With "
+        "`--person`, at most one record of each person counts: one more group-by, over all people.",
+        "## Goals",
+        GOALS.write(data["goals"]),
+        *(
+            f"## Spark\n\nThe release of {run['people']:,} people with `--engine spark` on this one machine: "
+            f"{run['s']:.0f} s, where DuckDB takes {run['DuckDB s']:.1f} s. Spark is for data that one "
+            "machine cannot hold."
+            for run in data["spark"]
+        ),
+    )
 
 
 if __name__ == "__main__":

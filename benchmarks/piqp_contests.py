@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from benchmarks.growth import Points
 from benchmarks.instances import Contest, compare, make_instance
-from benchmarks.markdown import write_megabytes, write_seconds, write_table
 from benchmarks.programs import Form, write_program
+from benchmarks.records import Table, write_megabytes, write_seconds
 from benchmarks.solvers.piqp_solver import solve_program
 from benchmarks.timing import peak_memory
 from tallytree.research.reproduction.document import Goal
@@ -92,27 +92,18 @@ def list_piqp_points(runs: Sequence[PiqpRun]) -> dict[str, Points]:
     return points
 
 
-def write_piqp_times(mechanism: str, runs: Sequence[PiqpRun]) -> str:
-    """What PIQP took, and what the mechanism took on the same instances."""
-    rows = [
-        (
-            f"{run.sizes:,}",
-            run.epsilon,
-            run.form.label,
-            run.status,
-            str(run.iterations),
-            write_seconds(run.contest.peer.seconds),
-            write_seconds(run.setup_seconds),
-            f"{run.contest.peer.processors:.1f}",
-            write_megabytes(run.peak),
-            write_seconds(run.contest.ours.seconds),
-            f"**{run.contest.ratio:,.0f}**",
-            f"{run.contest.ratio_alone:,.0f}",
-        )
-        for run in runs
-    ]
-    header = (
-        "sizes", "epsilon", "form", "status", "iterations", "PIQP s", "of it set-up s",
-        "processors", "process peak MB", f"{mechanism} s", "ratio", "ratio, one processor",
-    )  # fmt: skip
-    return write_table(header, rows)
+TIMES = Table[PiqpRun](
+    ("sizes", lambda run: run.sizes, "{:,}"),
+    ("epsilon", lambda run: run.epsilon, "{}"),
+    ("form", lambda run: run.form.label, "{}"),
+    ("status", lambda run: run.status, "{}"),
+    ("iterations", lambda run: run.iterations, "{}"),
+    ("PIQP s", lambda run: run.contest.peer.seconds, write_seconds),
+    ("of it set-up s", lambda run: run.setup_seconds, write_seconds),
+    ("processors", lambda run: run.contest.peer.processors, "{:.1f}"),
+    ("process peak MB", lambda run: run.peak, write_megabytes),
+    ("ours s", lambda run: run.contest.ours.seconds, write_seconds),
+    ("ratio", lambda run: run.contest.ratio, "**{:,.0f}**"),
+    ("ratio, one processor", lambda run: run.contest.ratio_alone, "{:,.0f}"),
+)
+"""What PIQP took, and what the mechanism took on the same instances."""

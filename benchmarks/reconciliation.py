@@ -16,9 +16,9 @@ from scipy.sparse import csr_matrix, identity, vstack
 
 import tallytree as tt
 from benchmarks.instances import CALLS, Instance, RelaxedRace, make_instance, time_ours
-from benchmarks.markdown import write_exponent, write_megabytes, write_seconds, write_table
+from benchmarks.records import Data, Table, find_exponents, write_megabytes, write_seconds
 from benchmarks.relaxations import relax_values
-from benchmarks.timing import find_growth, peak_memory, reset_peak, time_call
+from benchmarks.timing import peak_memory, reset_peak, time_call
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import count_processors
 from tallytree.research.reproduction.runs import Failure
@@ -122,9 +122,29 @@ def write_summing_matrix(hierarchy: Hierarchy) -> csr_matrix:
 
 
 SAME = 1e-6
+RUNS = Table[Reconciliation](
+    ("sizes", lambda run: run.sizes, "{:,}"),
+    ("cells", lambda run: run.cells, "{:,}"),
+    ("MinTrace s", lambda run: run.peer.seconds, write_seconds),
+    ("processors", lambda run: run.peer.processors, "{:.1f}"),
+    ("process peak MB", lambda run: run.peak, write_megabytes),
+    ("direct-dp s", lambda run: run.ours.seconds, write_seconds),
+    ("ratio", lambda run: run.ratio, "**{:,.0f}**"),
+    ("ratio, one processor", lambda run: run.ratio_alone, "{:,.0f}"),
+    ("answers below zero", lambda run: 100 * run.negative, "{:.1f} %"),
+    ("objective of MinTrace", lambda run: run.objective, "{:,.1f}"),
+    ("of the relaxed optimum", lambda run: run.reference, "{:,.1f}"),
+    ("MinTrace's above it", lambda run: run.difference, "{:+.1e}"),
+)
 
 
-def write_reconciliation(runs: Sequence[Reconciliation]) -> str:
+def record_reconciliation(runs: Sequence[Reconciliation]) -> Data:
+    """The data."""
+    rows = RUNS.record(runs)
+    return {"runs": rows, "growth exponent": find_exponents(rows, "cells", "MinTrace s", "direct-dp s")}
+
+
+def write_reconciliation(data: Data) -> str:
     """What it can say of our problem, what it cannot, and how it did."""
     return f"""## `direct-dp` against forecast reconciliation
 
@@ -140,47 +160,14 @@ noisy answers with that done.
 Its time is of one call of `fit_predict`, on all processors; ours is of `direct-dp`, whole numbers and
 certificate included, the best of {CALLS} calls, for the total of the relaxed optimum.
 
-{_write_table(runs)}{_write_verdict(runs)}"""
+{RUNS.write(data["runs"], data["growth exponent"])}{_write_verdict(data["runs"])}"""
 
 
-def _write_table(runs: Sequence[Reconciliation]) -> str:
-    rows: list[tuple[str, ...]] = [
-        (
-            f"{run.sizes:,}",
-            f"{run.cells:,}",
-            write_seconds(run.peer.seconds),
-            f"{run.peer.processors:.1f}",
-            write_megabytes(run.peak),
-            write_seconds(run.ours.seconds),
-            f"**{run.ratio:,.0f}**",
-            f"{run.ratio_alone:,.0f}",
-            f"{100 * run.negative:.1f} %",
-            f"{run.objective:,.1f}",
-            f"{run.reference:,.1f}",
-            f"{run.difference:+.1e}",
-        )
-        for run in runs
-    ]
-    cells = [run.cells for run in runs]
-    growth = [
-        write_exponent(find_growth(cells, [timing.seconds for timing in timings]))
-        for timings in ([run.peer for run in runs], [run.ours for run in runs])
-    ]
-    if any(growth):
-        rows.append(("growth exponent", "", growth[0], "", "", growth[1], *[""] * 6))
-    header = (
-        "sizes", "cells", "MinTrace s", "processors", "process peak MB", "direct-dp s", "ratio",
-        "ratio, one processor", "answers below zero", "objective of MinTrace", "of the relaxed optimum",
-        "MinTrace's above it",
-    )  # fmt: skip
-    return write_table(header, rows)
-
-
-def _write_verdict(runs: Sequence[Reconciliation]) -> str:
+def _write_verdict(runs: Sequence[Data]) -> str:
     """Whether it found the optimum of what it can say."""
     if not runs:
         return ""
-    same = sum(abs(run.difference) <= SAME for run in runs)
+    same = sum(abs(run["MinTrace's above it"]) <= SAME for run in runs)
     verdict = f"\n\nIt found the relaxed optimum, to a relative {SAME:g}, in {same} of {len(runs)} runs."
     if same == len(runs):
         return verdict

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -11,14 +10,23 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from benchmarks.invented_data import BLOCK_LEVELS, TRACT_FILE, TRACT_LEVELS, write_blocks, write_tracts
-from benchmarks.markdown import write_goals, write_table
+from benchmarks.records import (
+    GOALS,
+    Data,
+    Table,
+    join_parts,
+    list_facts,
+    make_parser,
+    publish,
+    write_facts,
+    write_gigabytes,
+    write_table,
+)
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.measuring import describe_machine
 
 MOST_BYTES = 16e9
 
@@ -70,89 +78,107 @@ class Case:
         return max(step.peak for name, step in self.steps.items() if not name.startswith("compare"))
 
 
-def write_page(cases: Sequence[Case], machine: Mapping[str, str]) -> str:
-    """The whole page."""
-    facts = {"Date": str(date.today()), **machine, "Command": "`make scale SCRATCH=... DATA=...`"}
-    parts = [
-        "# The largest hierarchies",
-        INTRODUCTION,
-        write_table(["", ""], [[name, value] for name, value in facts.items()]),
-    ]
-    tracts = [case for case in cases if case.name.startswith("tracts")]
-    blocks = [case for case in cases if case.name.startswith("blocks")]
-    for case in blocks:
-        parts += ["## Census blocks", _describe(case), _write_steps(case), _write_errors(case)]
-    if tracts:
-        parts += ["## Census tracts", _write_overview(tracts)]
-    parts += ["## Goals", write_goals([_judge(case) for case in cases])]
-    return "\n\n".join(parts) + "\n"
+WORKED = "processors' time"
+STEPS = Table[tuple[str, Step]](
+    ("step", lambda row: row[0], "{}"),
+    ("time", lambda row: row[1].seconds, "{:,.1f} s"),
+    (WORKED, lambda row: row[1].worked, "{:,.1f} s"),
+    ("peak memory", lambda row: row[1].peak, write_gigabytes),
+)
+ERRORS = Table[Data](
+    ("level", lambda row: row["level"], "{}"),
+    ("L1", lambda row: row["l1"], "{:,}"),
+    ("EMD", lambda row: row["emd"], "{:,.1f}"),
+    ("violations", lambda row: row["violations"], "{}"),
+)
 
 
-def _describe(case: Case) -> str:
-    regions = case.steps["read the table"].facts["regions"]
-    solved, written = case.steps["check"].facts["solution"], case.steps["write"].facts
-    effort = [f"{value} {name.replace('_', ' ')}" for name, value in solved["effort"].items()]
-    files = [f"{name} {size / 1e6:,.1f} MB" for name, size in written["bytes"].items()]
-    return (
-        f"`{case.mechanism}`, sizes 1 to {case.high}: {' + '.join(f'{count:,}' for count in regions)} "
-        f"regions, {sum(regions) * case.high:,} cells. The relaxed model was solved to a relative gap of "
-        f"{solved['accuracy']['gap']:.1e} ({', '.join(effort)}). Files: {', '.join(files)}. "
-        f"Load average of the machine at the end: {case.load:.1f}."
-    )
+def record_cases(cases: Sequence[Case]) -> Data:
+    """The data."""
+    return {
+        "goals": GOALS.record(_judge(case) for case in cases),
+        "blocks": [
+            {**_record_case(case), **_record_facts(case)} for case in cases if case.name.startswith("blocks")
+        ],
+        "tracts": [_record_case(case) for case in cases if case.name.startswith("tracts")],
+    }
 
 
-def _write_steps(case: Case) -> str:
-    rows = [
-        [name, f"{step.seconds:,.1f} s", f"{step.worked:,.1f} s", f"{step.peak / 1e9:.1f} GB"]
-        for name, step in case.steps.items()
-    ]
-    whole = [step for name, step in case.steps.items() if not name.startswith("compare")]
-    rows.append(
-        [
-            "**all, without comparing**",
-            f"**{sum(step.seconds for step in whole):,.0f} s**",
-            f"**{sum(step.worked for step in whole):,.0f} s**",
-            f"**{case.peak / 1e9:.1f} GB**",
-        ]
-    )
-    return write_table(["step", "time", "processors' time", "peak memory"], rows)
+def _record_case(case: Case) -> Data:
+    steps = STEPS.record(case.steps.items())
+    return {"sizes": case.high, "mechanism": case.mechanism, "peak memory": case.peak, "steps": steps}
 
 
-def _write_errors(case: Case) -> str:
-    rows = [
-        [row["level"], f"{row['l1']:,}", f"{row['emd']:,.1f}", str(row["violations"])]
-        for row in case.steps["compare with the truth"].facts["errors"]
-    ]
-    return "How far off (the data are invented):\n\n" + write_table(
-        ["level", "L1", "EMD", "violations"], rows
-    )
-
-
-def _write_overview(cases: Sequence[Case]) -> str:
-    names = list(cases[0].steps)
-    names = [name for name in names if not name.startswith("compare")]
-    rows = [
-        [
-            f"1 to {case.high}",
-            f"`{case.mechanism}`",
-            *(f"{case.steps[name].seconds:.1f} ({case.steps[name].worked:.1f})" for name in names),
-            f"{case.peak / 1e9:.1f} GB",
-        ]
-        for case in cases
-    ]
-    note = "Seconds, with the processors' time in brackets.\n\n"
-    return note + write_table(["sizes", "mechanism", *names, "peak memory"], rows)
+def _record_facts(case: Case) -> Data:
+    solved = case.steps["check"].facts["solution"]
+    return {
+        "regions": list(case.steps["read the table"].facts["regions"]),
+        "gap": solved["accuracy"]["gap"],
+        "effort": solved["effort"],
+        "bytes": case.steps["write"].facts["bytes"],
+        "load": case.load,
+        "errors": ERRORS.record(case.steps["compare with the truth"].facts["errors"]),
+    }
 
 
 def _judge(case: Case) -> Goal:
     return Goal(
         f"{case.name}, `{case.mechanism}`: verified, below {MOST_BYTES / 1e9:.0f} GB",
-        f"{case.peak / 1e9:.1f} GB",
+        write_gigabytes(case.peak),
         case.peak < MOST_BYTES,
     )
 
 
-PAGE = Path(__file__).parent / "SCALE.md"
+def write_page(data: Data) -> str:
+    """The page."""
+    parts = ["# The largest hierarchies", INTRODUCTION, write_facts(data)]
+    for case in data["blocks"]:
+        errors = "How far off (the data are invented):\n\n" + ERRORS.write(case["errors"])
+        parts += ["## Census blocks", _describe(case), _write_steps(case), errors]
+    if data["tracts"]:
+        parts += ["## Census tracts", _write_overview(data["tracts"])]
+    return join_parts(*parts, "## Goals", GOALS.write(data["goals"]))
+
+
+def _describe(case: Data) -> str:
+    effort = [f"{value} {name.replace('_', ' ')}" for name, value in case["effort"].items()]
+    files = [f"{name} {size / 1e6:,.1f} MB" for name, size in case["bytes"].items()]
+    return (
+        f"`{case['mechanism']}`, sizes 1 to {case['sizes']}: "
+        f"{' + '.join(f'{count:,}' for count in case['regions'])} regions, "
+        f"{sum(case['regions']) * case['sizes']:,} cells. The relaxed model was solved to a relative gap of "
+        f"{case['gap']:.1e} ({', '.join(effort)}). Files: {', '.join(files)}. "
+        f"Load average of the machine at the end: {case['load']:.1f}."
+    )
+
+
+def _list_steps(case: Data) -> list[Data]:
+    """Those that users have too."""
+    return [step for step in case["steps"] if not step["step"].startswith("compare")]
+
+
+def _write_steps(case: Data) -> str:
+    sums = [sum(step[what] for step in _list_steps(case)) for what in ("time", WORKED)]
+    cells = ["all, without comparing", *(f"{spent:,.0f} s" for spent in sums)]
+    cells.append(write_gigabytes(case["peak memory"]))
+    return STEPS.write(case["steps"]) + "\n| " + " | ".join(f"**{cell}**" for cell in cells) + " |"
+
+
+def _write_overview(cases: Sequence[Data]) -> str:
+    rows = [
+        [
+            f"1 to {case['sizes']}",
+            f"`{case['mechanism']}`",
+            *(f"{step['time']:.1f} ({step[WORKED]:.1f})" for step in _list_steps(case)),
+            write_gigabytes(case["peak memory"]),
+        ]
+        for case in cases
+    ]
+    names = [step["step"] for step in _list_steps(cases[0])]
+    note = "Seconds, with the processors' time in brackets.\n\n"
+    return note + write_table(["sizes", "mechanism", *names, "peak memory"], rows)
+
+
 TRACT_SIZES = (20, 100, 1000)
 TRACT_MECHANISMS = ("cumulative-joint", "cumulative-dp", "direct-dp")
 BLOCK_SIZES = 100
@@ -160,18 +186,16 @@ BLOCK_SIZES = 100
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Generate, measure, write."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser = make_parser("scale", "SCALE.md", __doc__)
     parser.add_argument("--scratch", type=Path, help="where to put some 5 GB (default: temporary files)")
     parser.add_argument("--data", type=Path, help="the folder of the table of census tracts, if it is there")
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: SCALE.md)")
     parser.add_argument("--largest", type=int, default=max(TRACT_SIZES), help="of the sizes, for tracts")
     options = parser.parse_args(arguments)
-    machine = describe_machine()
-    cases = []
+    facts, cases = list_facts("make scale SCRATCH=... DATA=..."), []
     with tempfile.TemporaryDirectory(prefix="scale-", dir=options.scratch) as folder:
         for case in measure_all(options.data, options.largest, Path(folder)):
             cases.append(case)
-            options.out.write_text(write_page(cases, machine), encoding="utf-8")
+            publish("scale", {"facts": facts, **record_cases(cases)}, write_page, options.out)
 
 
 def measure_all(data: Path | None, largest: int, scratch: Path) -> Iterator[Case]:

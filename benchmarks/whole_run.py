@@ -3,53 +3,63 @@
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 
+from benchmarks.direct import PLOT as DIRECT_PLOT
 from benchmarks.direct import (
     DirectReport,
     draw_direct,
     judge_direct,
     measure_direct,
-    write_cost_tables,
-    write_growth,
-    write_memory,
-    write_piqp,
+    record_direct,
+    write_direct,
 )
-from benchmarks.fits import FitContest, compare_chain, compare_rows, write_fits
+from benchmarks.fits import FITS, FitContest, compare_chain, compare_rows, write_fits
 from benchmarks.instances import make_nation
-from benchmarks.joint import JointReport, draw_joint, judge_joint, measure_joint, write_joint
+from benchmarks.joint import PLOT as JOINT_PLOT
+from benchmarks.joint import JointReport, draw_joint, judge_joint, measure_joint, record_joint, write_joint
 from benchmarks.ladders import (
     EPSILON,
+    PLOTS,
     Ladder,
     draw_ladder,
     judge_ladders,
     list_models,
     measure_ladder,
+    record_ladder,
     write_ladder,
 )
-from benchmarks.markdown import write_goals, write_table
-from benchmarks.mechanisms import Case, Survey, judge_mechanisms, list_variants, measure_series, write_nation
-from benchmarks.noise import NoiseReport, judge_noise, measure_noise, write_noise
-from benchmarks.people import Measured, judge_people, measure_share, write_people_section
-from benchmarks.reconciliation import Reconciliation, run_reconciliation, write_reconciliation
+from benchmarks.mechanisms import (
+    Case,
+    Survey,
+    judge_mechanisms,
+    list_variants,
+    measure_series,
+    record_nation,
+    write_nation,
+)
+from benchmarks.noise import NoiseReport, judge_noise, measure_noise, record_noise, write_noise
+from benchmarks.people import Measured, judge_people, measure_share, record_people, write_section
+from benchmarks.reconciliation import (
+    Reconciliation,
+    record_reconciliation,
+    run_reconciliation,
+    write_reconciliation,
+)
+from benchmarks.records import GOALS, Data, Table, join_parts, list_facts, write_facts
 from benchmarks.settings import Settings
-from benchmarks.solvers.piqp_solver import describe_tolerances
 from benchmarks.timing import Missing, attempt, attempt_all, tell
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.measuring import describe_machine
 from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)
 class Report:
-    """The numbers, before they are put into words."""
+    """The numbers, before they are judged and put into words."""
 
-    day: date
-    machine: dict[str, str]
+    facts: dict[str, str]
     quick: bool
-    piqp_tolerances: str
     direct: DirectReport
     joint: JointReport
     nation: Survey
@@ -71,7 +81,7 @@ PEERS = ("clarabel", "osqp", "highspy", "pyscipopt", "hierarchicalforecast", "op
 def measure(settings: Settings, *, quick: bool) -> Report:
     """The whole report."""
     missing: list[Missing] = []
-    machine = describe_machine(PEERS)  # first: the load is then not our own
+    facts = list_facts("make bench", PEERS)
     able = [variant for variant in list_variants() if not variant.make().small]
     nation_cases = [
         Case(make_nation, sizes, epsilon)
@@ -79,10 +89,8 @@ def measure(settings: Settings, *, quick: bool) -> Report:
         for epsilon in settings.peer_epsilons
     ]
     return Report(
-        day=date.today(),
-        machine=machine,
+        facts=facts,
         quick=quick,
-        piqp_tolerances=describe_tolerances(),
         direct=measure_direct(settings, missing),
         joint=measure_joint(settings, missing),
         nation=_survey(able, nation_cases, settings.nation_seconds, settings.calls),
@@ -156,64 +164,13 @@ def _survey(variants: Sequence[Variant], cases: Sequence[Case], most_seconds: fl
     return Survey(cases, most_seconds, found)
 
 
-DIRECT_PLOT, JOINT_PLOT = "scaling.svg", "joint.svg"
-LADDER_PLOTS = ("solvers-direct.svg", "solvers-joint.svg")
-
-
 def draw_pictures(report: Report) -> dict[str, str]:
     """The pictures beside RESULTS.md, by file name."""
     return {
         DIRECT_PLOT: draw_direct(report.direct),
         JOINT_PLOT: draw_joint(report.joint),
-        **{name: draw_ladder(ladder) for name, ladder in zip(LADDER_PLOTS, report.ladders, strict=True)},
+        **{PLOTS[ladder.model.name]: draw_ladder(ladder) for ladder in report.ladders},
     }
-
-
-def write_results(report: Report, *, pictures: bool) -> str:
-    """RESULTS.md, which shows the pictures or not."""
-    sections = [
-        _write_opening(report),
-        _write_goals(report),
-        write_nation(report.nation),
-        write_fits(report.fits, report.fit_rounds),
-        write_growth(report.direct, DIRECT_PLOT if pictures else None),
-        write_memory(report.direct),
-        write_piqp(report.direct, report.piqp_tolerances),
-        write_cost_tables(report.direct, quick=report.quick),
-        write_joint(report.joint, JOINT_PLOT if pictures else None),
-        *(
-            write_ladder(ladder, plot if pictures else None)
-            for plot, ladder in zip(LADDER_PLOTS, report.ladders, strict=True)
-        ),
-        write_reconciliation(report.reconciliations),
-        write_noise(report.noise),
-        write_people_section(report.people, report.people_rounds),
-        _write_missing(report),
-    ]
-    return "\n\n".join(section for section in sections if section) + "\n"
-
-
-def _write_opening(report: Report) -> str:
-    smoke = "\n\n**A smoke run: too small for its numbers to mean anything.**" if report.quick else ""
-    rows = [("Date", report.day.isoformat()), *report.machine.items(), ("Command", "`make bench`")]
-    return f"""# Benchmarks{smoke}
-
-How long the post-processing of every mechanism takes; how fast `direct-dp` finds the integer optimum of
-Model M_H, and `cumulative-joint` the relaxed optimum of Model M_c and whole numbers near it, beside other
-ways to solve these models: general solvers, forecast reconciliation, the paper's own algorithms; and how fast
-noise is drawn and people are counted, beside OpenDP and DuckDB. Everything was measured in one run on one
-machine; this page is written by that run.
-
-{write_table(("", ""), rows)}
-
-Unless it says otherwise, the data is an invented nation with the shape of the United States
-({_regions(report)} regions on three levels), with seeded noise, epsilon split evenly over the levels. A
-*cell* is one region and one size. Times are of the whole post-processing: for `direct-dp`, laying out the
-tree, relaxing, rounding, exchanging, the certificate and the exact objective. Our own kernels use all
-processors, and are loaded before anything is timed. All times are wall-clock seconds, the best of several
-calls. On every instance the solution was also checked: it keeps the conditions that its mechanism promises
-(whole and not negative; for all but the rounded relaxations, it adds up, to the total too), and where there
-is a certificate, it says optimal."""
 
 
 def list_goals(report: Report) -> list[Goal]:
@@ -228,18 +185,64 @@ def list_goals(report: Report) -> list[Goal]:
     ]
 
 
-def _write_goals(report: Report) -> str:
-    return "## Goals\n\n" + write_goals(list_goals(report))
+MISSING = Table[Missing](("what", lambda part: part.what, "{}"), ("why", lambda part: part.reason, "{}"))
 
 
-def _write_missing(report: Report) -> str:
-    if not report.missing:
-        return ""
-    return "## Not measured\n\n" + write_table(
-        ("what", "why"), [(part.what, part.reason) for part in report.missing]
+def record(report: Report) -> Data:
+    """The data of RESULTS.md."""
+    return {
+        "facts": report.facts,
+        "quick": report.quick,
+        "goals": GOALS.record(list_goals(report)),
+        "nation": record_nation(report.nation),
+        "fits": {"rounds": report.fit_rounds, "contests": FITS.record(report.fits)},
+        "direct": record_direct(report.direct),
+        "joint": record_joint(report.joint),
+        "ladders": [record_ladder(ladder) for ladder in report.ladders],
+        "reconciliation": record_reconciliation(report.reconciliations),
+        "noise": record_noise(report.noise) if report.noise else None,
+        "people": record_people(report.people, report.people_rounds),
+        "missing": MISSING.record(report.missing),
+    }
+
+
+def write_page(data: Data) -> str:
+    """RESULTS.md."""
+    return join_parts(
+        _write_opening(data),
+        "## Goals",
+        GOALS.write(data["goals"]),
+        write_nation(data["nation"]),
+        write_fits(data["fits"]),
+        write_direct(data["direct"]),
+        write_joint(data["joint"]),
+        *map(write_ladder, data["ladders"]),
+        write_reconciliation(data["reconciliation"]),
+        write_noise(data["noise"]),
+        write_section(data["people"]),
+        "## Not measured\n\n" + MISSING.write(data["missing"]) if data["missing"] else "",
     )
 
 
-def _regions(report: Report) -> str:
-    record = report.direct.growth.scaling[0]
-    return f"{record.cells // record.sizes:,}"
+def _write_opening(data: Data) -> str:
+    smoke = "\n\n**A smoke run: too small for its numbers to mean anything.**" if data["quick"] else ""
+    largest = data["direct"]["growth"]["rows"][-1]
+    regions = largest["cells"] // largest["sizes"]
+    return f"""# Benchmarks{smoke}
+
+How long the post-processing of every mechanism takes; how fast `direct-dp` finds the integer optimum of
+Model M_H, and `cumulative-joint` the relaxed optimum of Model M_c and whole numbers near it, beside other
+ways to solve these models: general solvers, forecast reconciliation, the paper's own algorithms; and how fast
+noise is drawn and people are counted, beside OpenDP and DuckDB. Everything was measured in one run on one
+machine; this page is written by that run.
+
+{write_facts(data)}
+
+Unless it says otherwise, the data is an invented nation with the shape of the United States
+({regions:,} regions on three levels), with seeded noise, epsilon split evenly over the levels. A
+*cell* is one region and one size. Times are of the whole post-processing: for `direct-dp`, laying out the
+tree, relaxing, rounding, exchanging, the certificate and the exact objective. Our own kernels use all
+processors, and are loaded before anything is timed. All times are wall-clock seconds, the best of several
+calls. On every instance the solution was also checked: it keeps the conditions that its mechanism promises
+(whole and not negative; for all but the rounded relaxations, it adds up, to the total too), and where there
+is a certificate, it says optimal."""

@@ -4,7 +4,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
@@ -12,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benchmarks import whole_run
 from benchmarks.direct import DirectReport, TablesRun, run_tables
 from benchmarks.fits import compare_chain, compare_rows
 from benchmarks.growth import Growth, MemoryUse, measure_scaling
@@ -27,19 +27,20 @@ from benchmarks.ladders import (
     draw_ladder,
     judge_ladders,
     list_models,
+    record_ladder,
     time_steps,
     write_ladder,
 )
 from benchmarks.mechanisms import Case, Runtime, Series, Survey, time_cases
 from benchmarks.noise import Draws, judge_noise, measure_noise
-from benchmarks.people import Measured, Run, judge_people, run_command, write_page
+from benchmarks.people import Measured, Run, judge_people, record_shares, run_command, write_page
 from benchmarks.piqp_contests import run_piqp
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Outcome, Posed, Solve, write_program
 from benchmarks.reconciliation import Reconciliation, find_optimum, reconcile, write_summing_matrix
 from benchmarks.relaxations import find_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, RELAXED, Solver
 from benchmarks.solvers.piqp_solver import solve_program
-from benchmarks.whole_run import Report, draw_pictures, list_goals, write_results
+from benchmarks.whole_run import Report, draw_pictures, list_goals, record
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_city
@@ -119,7 +120,8 @@ def test_a_solver_that_takes_too_long_is_given_up_and_marked(ladder: Ladder) -> 
     slow = ladder.climbs[-1]
     assert not slow.rungs and slow.stopped_at == Step("city", 4)
     assert slow.failure and slow.failure.timed_out
-    assert re.search(r"^\| SCIP \|  \|  \|  \| over 0 s \|", write_ladder(ladder, None), flags=re.MULTILINE)
+    page = write_ladder(record_ladder(ladder))
+    assert re.search(r"^\| SCIP \|  \|  \|  \| over 0 s \|", page, flags=re.MULTILINE)
     picture = draw_ladder(ladder)
     ElementTree.fromstring(picture)
     assert ">SCIP<" in picture and picture.count("m-5 -5l10 10") == 1
@@ -131,7 +133,7 @@ def test_what_is_said_about_general_solvers(ladder: Ladder) -> None:
     assert piqp.growth is not None and tables.growth is None  # of two sizes nothing can be said
     assert all(abs(rung.difference) < AGREEMENT for rung in piqp.rungs)
     assert all(rung.difference == 0.0 for rung in tables.rungs)
-    check_tables(write_ladder(ladder, "picture.svg"), 4)
+    check_tables(write_ladder(record_ladder(ladder)), 4)
 
 
 def test_a_solver_that_fails_says_why_and_is_not_timed() -> None:
@@ -248,7 +250,7 @@ def test_people_are_judged_by_the_largest_file() -> None:
 
 def test_the_page_about_people_judges_its_goals() -> None:
     measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (6, 7, 8)]
-    page = write_page(measured, {"Processor": "one"})
+    page = write_page({"facts": {"Processor": "one"}, **record_shares(measured)})
     assert page.count("| yes |") == 4  # speed, memory, and growth from each file to the next
     assert "| 1.90 times; counting alone 1.50 times | yes |" in page
 
@@ -274,10 +276,8 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
     runtimes = [run for run in time_cases(Variant("topdown"), [case], calls=1) if isinstance(run, Runtime)]
     survey = Survey([case], 1.0, [Series(Variant("topdown"), runtimes, None)])
     return Report(
-        day=date(2026, 1, 1),
-        machine={"Processor": "one"},
+        facts={"Processor": "one"},
         quick=False,
-        piqp_tolerances="some",
         direct=DirectReport(direct, 1, [run_piqp(DIRECT, 2, "1", DIRECT_FORMS[-1], 1)], [tables]),
         joint=JointReport(
             smoothed=smoothed,
@@ -302,7 +302,7 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
 
 
 def test_the_page_has_every_goal(report: Report) -> None:
-    page = write_results(report, pictures=True)
+    page = whole_run.write_page(record(report))
     goals = list_goals(report)
     for peer in ("PIQP", "cost tables", "isotonic", "general solver", "OpenDP", "DuckDB", "`cumulative-qp`"):
         assert any(peer in goal.statement for goal in goals), peer
@@ -318,7 +318,7 @@ def test_the_page_has_every_goal(report: Report) -> None:
 
 def test_what_could_not_be_measured_is_no_reason_to_fail(report: Report) -> None:
     empty = replace(report, reconciliations=[], noise=None, people=[])
-    page = write_results(empty, pictures=False)
+    page = whole_run.write_page(record(empty))
     check_tables(page)
     goals: list[Goal] = list_goals(empty)
     assert [goal.measured for goal in goals[-5:]] == ["not measured"] * 5

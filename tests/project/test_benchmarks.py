@@ -5,12 +5,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from benchmarks import planning, startup
+from benchmarks import planning, records, startup
+from benchmarks.__main__ import write_pages
 from benchmarks.fits import compare_rows
 from benchmarks.growth import Growth, MemoryUse, measure_scaling
 from benchmarks.instances import JOINT, PLAIN_JOINT, make_instance, measure_counts
@@ -19,6 +21,7 @@ from benchmarks.joint import (
     JointReport,
     draw_joint,
     judge_joint,
+    record_joint,
     run_joint_piqp,
     run_splits,
     write_joint,
@@ -28,7 +31,7 @@ from benchmarks.programs import JOINT_FORMS, Form, write_program
 from benchmarks.relaxations import find_point, pose
 from benchmarks.solvers.piqp_solver import solve_program
 from benchmarks.timing import Timing
-from benchmarks.timing_leaks import TimedScale, count_up, find_leak, split_sizes, write_leaks
+from benchmarks.timing_leaks import TimedScale, count_up, find_leak, record_leaks, split_sizes, write_leaks
 
 import tallytree as tt
 from tallytree.datasets.invented import MOST_PICKUPS, TAXIS, generate_city
@@ -173,7 +176,7 @@ def test_a_split_is_that_of_the_plan() -> None:
 
 
 def test_what_is_said_about_cumulative_joint(joint_report: JointReport) -> None:
-    page = write_joint(joint_report, "joint.svg")
+    page = write_joint(record_joint(joint_report))
     tables = re.findall(r"(?:^\|.*\|\n?)+", page, flags=re.MULTILINE)
     assert len(tables) == 8
     for table in tables:
@@ -209,18 +212,52 @@ def test_a_goal_without_numbers_is_not_met(joint_report: JointReport) -> None:
     assert not any(goal.met for goal in judge_joint(empty)[:4])
 
 
+def test_every_page_is_what_its_data_are() -> None:
+    """If not, one of them was changed by hand: `make pages` writes the pages anew."""
+    for name, page in write_pages().items():
+        assert (records.FOLDER / name).read_text(encoding="utf-8") == page, name
+
+
+def test_data_are_kept_topic_by_topic(tmp_path: Path) -> None:
+    rows = [{"people": 10**power, "s": 2.0 * 10**power, "missing": None} for power in range(4)]
+    growth = records.find_exponents(rows, "people", "s")
+    assert growth == {"s": pytest.approx(1.0)}
+    assert records.find_exponents(rows[:3], "people", "s") == {}
+    records.publish("one", {"rows": rows, "name": "ü"}, lambda data: data["name"], tmp_path / "ONE.md")
+    records.publish("two", growth, lambda data: "two", tmp_path / "TWO.md")
+    kept = tmp_path / records.FILE
+    assert records.read_data("one", kept) == {"rows": rows, "name": "ü"}
+    assert records.read_data("two", kept) == growth
+    assert (tmp_path / "ONE.md").read_text(encoding="utf-8") == "ü"
+    records.publish("one", {"rows": []}, str, tmp_path / "ONE.md")
+    assert records.read_data("one", kept) == {"rows": []}
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        records.publish("one", {"s": float("nan")}, str, tmp_path / "ONE.md")
+
+
+def test_a_table_shows_what_its_data_hold() -> None:
+    table = records.Table[int](
+        ("n", lambda n: n, "{:,}"), ("half", lambda n: n / 2 if n % 2 else None, "{:.1f}")
+    )
+    rows = table.record([1, 2000])
+    assert rows == [{"n": 1, "half": 0.5}, {"n": 2000, "half": None}]
+    assert table.write(rows, {"half": 1.0}).splitlines() == [
+        "| n | half |", "| --- | --- |", "| 1 | 0.5 |", "| 2,000 |  |", "| growth exponent | 1.00 |",
+    ]  # fmt: skip
+
+
 def test_the_planning_page_judges_its_goals() -> None:
     rng = np.random.default_rng(3)
     h = tt.Hierarchy.from_paths(["nation", "state"], [("US", str(i)) for i in range(5)])
     truth = tt.GroupCounts(h, (1, 12), rng.poisson(400 * np.exp(-np.arange(12) / 2), (5, 12)))
-    page = planning.write_page(truth, ["1"], 2)
+    page = planning.write_page(planning.measure(truth, ["1"], 2))
     assert "## Epsilon 1: nation" in page
     assert page.count("| yes |") + page.count("| **no** |") == 2
 
 
-def test_the_page_on_startup_holds_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startup, "measure", lambda turns: dict.fromkeys(startup.CASES, 0.25 * turns))
-    page = startup.write_page(3)
+def test_the_page_on_startup_holds_what_was_measured() -> None:
+    data = startup.record(dict.fromkeys(startup.CASES, 0.75), 3)
+    page = startup.write_page({"facts": {}, **data})
     assert "| `import tallytree` within 0.5 s | 0.7500 s | **no** |" in page
     assert "| `tallytree --help` within 1 s | 0.7500 s | yes |" in page
     assert page.count("| 0.7500 | 1.0 |") == len(startup.CASES)
@@ -262,7 +299,7 @@ def test_the_larger_half_of_few_whole_numbers_is_as_near_to_a_half_as_can_be() -
 def test_what_a_sampler_gives_away_is_said() -> None:
     leaks = {"digits": find_leak(*make_times(0)), "opendp": find_leak(*make_times(10))}
     single, block = (TimedScale(Fraction(10), count, leaks) for count in (1, 200))
-    text = write_leaks([single, block])
+    text = write_leaks(record_leaks([single, block]))
     assert "for single draws (no more than by chance) and" in text
     assert "for blocks (a leak)." in text
 

@@ -8,6 +8,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from benchmarks import scale
 from benchmarks.invented_data import BLOCK_LEVELS, Shape, write_blocks
+from benchmarks.records import read_data
 
 import tallytree as tt
 
@@ -41,4 +42,6 @@ def test_the_page_is_written_from_what_was_measured(tmp_path: Path, monkeypatch:
     for step in ("read the table", "draw noise", "make the counts add up", "write", "verify: check"):
         assert f"| {step} |" in page
     assert "verified, below 16 GB" in page
-    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]  # nothing is left behind
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["page.md", "results.json"]  # nothing else is left behind
+    assert page == scale.write_page(read_data("scale", tmp_path / "results.json"))
