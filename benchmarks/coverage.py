@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from benchmarks.records import GOALS, Data, Table, join_parts, list_facts, make_parser, publish, write_facts
+from benchmarks import records
+from benchmarks.records import Data, Table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
 from tallytree.files import write_whole
@@ -107,7 +108,7 @@ class Tally:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate, compare, and write the page; returns the exit code."""
-    parser = make_parser("coverage", "COVERAGE.md", __doc__)
+    parser = records.make_parser("coverage", "COVERAGE.md", __doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
     parser.add_argument("--keep", type=Path, default=KEPT, help=f"where to go on from (default: {KEPT})")
     options = parser.parse_args(arguments)
@@ -117,13 +118,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"Error: {error}", file=sys.stderr)
         return 2
     data = measure(options.data / COUNTY_FILE, STUDIES, options.keep)
-    publish("coverage", data, write_page, options.out)
+    records.publish("coverage", data, write_page, options.out)
     return 0
 
 
 def measure(table: Path, studies: Sequence[Study], kept: Path) -> Data:
     """The data of all studies."""
-    facts = list_facts("make coverage DATA=FOLDER")
+    facts = records.list_facts("make coverage DATA=FOLDER")
     tallies = {
         (study, mechanism): run(table, study, mechanism, kept)
         for study in studies
@@ -137,16 +138,16 @@ def measure(table: Path, studies: Sequence[Study], kept: Path) -> Data:
             for level, title in enumerate(("nation", "state", "county"))
         ]
         found.append({**asdict(study), "cells": CELLS.record(rows), "summaries": SUMMARIES.record(rows)})
-    return {"facts": facts, "goals": GOALS.record(_judge(tallies.values())), "studies": found}
+    return {"facts": facts, "goals": records.GOALS.record(_judge(tallies.values())), "studies": found}
 
 
 def write_page(data: Data) -> str:
     """The page."""
-    return join_parts(
+    return records.join_parts(
         "# Coverage of intervals",
         INTRODUCTION,
-        write_facts(data),
-        GOALS.write(data["goals"]),
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
         *(
             f"## {study['sizes']:,} sizes: {study['releases']} releases, {study['replicates']} replicates "
             f"each\n\n{CELLS.write(study['cells'])}\n\nThe numbers that sum up a region, covered:"

@@ -41,8 +41,6 @@ class TablesRun:
     entries: int
     """Of one region and size."""
     objective: int
-    doublings: int
-    """How often the paper's domains had to be doubled."""
     peak: int
 
     @property
@@ -66,7 +64,6 @@ def run_tables(sizes: int, epsilon: str, rounds: int) -> TablesRun | Failure:
         contest,
         entries=max(_entries(instance.measurements.plan)),
         objective=solution.objective,
-        doublings=solution.effort["domain_doublings"],
         peak=peak_memory(),
     )
 
@@ -93,13 +90,8 @@ class DirectReport:
     piqp: Sequence[PiqpRun]
     tables: Sequence[TablesRun]
 
-    @property
-    def noisiest_tables(self) -> TablesRun | None:
-        """The run of the cost tables at the least epsilon."""
-        return min(self.tables, key=lambda run: float(run.epsilon), default=None)
 
-
-def measure_direct(settings: Settings, missing: list[Missing]) -> DirectReport:
+def measure(settings: Settings, missing: list[Missing]) -> DirectReport:
     """Its growth, its memory, and its peers."""
     return DirectReport(
         growth=measure_growth(DIRECT, settings, settings.scaling_repeats, missing),
@@ -141,7 +133,7 @@ SPREAD = 1.25
 MEMORY = 3e9
 
 
-def judge_direct(report: DirectReport) -> list[Goal]:
+def judge(report: DirectReport) -> list[Goal]:
     """Its speed, its growth, its memory, and that it is right."""
     growth = report.growth
     spread = spread_by_sizes(growth.scaling)[growth.largest]
@@ -167,7 +159,7 @@ def judge_direct(report: DirectReport) -> list[Goal]:
 
 def _judge_tables(report: DirectReport) -> Goal:
     statement = f"`{report.growth.mechanism}`: at least {TABLES_RATIO:,.0f} times faster than the cost tables"
-    run = report.noisiest_tables
+    run = min(report.tables, key=lambda run: float(run.epsilon), default=None)
     if run is None:
         return Goal.open(statement)
     return Goal(
@@ -188,7 +180,7 @@ def _judge_relaxation(report: DirectReport) -> Goal:
     )
 
 
-def draw_direct(report: DirectReport) -> str:
+def draw(report: DirectReport) -> str:
     """Time against cells, ``direct-dp`` and its peers."""
     tables: dict[str, Points] = {}
     for run in report.tables:
@@ -226,7 +218,7 @@ COST_TABLES = Table[TablesRun](
 )
 
 
-def record_direct(report: DirectReport) -> Data:
+def record(report: DirectReport) -> Data:
     """The data."""
     return {
         "growth": record_growth(report.growth, "exchanges"),
@@ -238,7 +230,7 @@ def record_direct(report: DirectReport) -> Data:
     }
 
 
-def write_direct(data: Data) -> str:
+def write(data: Data) -> str:
     """The sections about it."""
     growth = data["growth"]
     return f"""## `direct-dp`: growth, and epsilon

@@ -1,6 +1,6 @@
 """Mechanisms that fit by isotonic regression, beside the bare fits of the same points."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,12 +56,13 @@ def compare_rows(variant: Variant, sizes: int, epsilon: str, rounds: int) -> Fit
     instance = make_instance(sizes, epsilon, variant)
     levels = instance.measurements.values
     rows = [row.astype(np.float64) for level in levels for row in level]
-    timings = _take_turns(
-        instance,
+    calls = (
+        instance.solve,
         lambda: [fit_isotonic_rows(level, 0, instance.total) for level in levels],
         lambda: [isotonic_regression(row) for row in rows],
-        rounds,
     )
+    instance.check(instance.solve())  # warm: compiled
+    timings = take_turns(calls, rounds)
     return FitContest(variant.label, sizes, epsilon, len(rows), instance.cells, *timings)
 
 
@@ -70,20 +71,14 @@ def compare_chain(sizes: int, epsilon: str, rounds: int) -> FitContest:
     instance = make_instance(sizes, epsilon, Variant("cumulative-chain"))
     sums, weights = _merge_points(instance)
     means, float_weights = sums / weights, weights.astype(np.float64)
-    timings = _take_turns(
-        instance,
+    calls = (
+        instance.solve,
         lambda: fit_isotonic(sums, weights, 0, instance.total),
         lambda: isotonic_regression(means, weights=float_weights),
-        rounds,
     )
-    return FitContest(instance.method.name, sizes, epsilon, 1, len(sums), *timings)
-
-
-def _take_turns(
-    instance: Instance, ours: Callable[[], object], scipy: Callable[[], object], rounds: int
-) -> list[Timing]:
     instance.check(instance.solve())  # warm: compiled
-    return take_turns([instance.solve, ours, scipy], rounds)
+    timings = take_turns(calls, rounds)
+    return FitContest(instance.method.name, sizes, epsilon, 1, len(sums), *timings)
 
 
 def _merge_points(instance: Instance) -> tuple[Ints, Ints]:

@@ -121,7 +121,7 @@ class JointReport:
 VARIANTS = (JOINT, PLAIN_JOINT)
 
 
-def measure_joint(settings: Settings, missing: list[Missing]) -> JointReport:
+def measure(settings: Settings, missing: list[Missing]) -> JointReport:
     """Its growth, its memory, its peers, its accuracy, and its weak side."""
     sizes, epsilons = settings.largest, settings.scaling_epsilons
     return JointReport(
@@ -189,7 +189,7 @@ FITS_RATIO = 40.0
 MEMORY = 4e9
 
 
-def judge_joint(report: JointReport) -> list[Goal]:
+def judge(report: JointReport) -> list[Goal]:
     """Its speed, its growth, its memory, and that it is right."""
     return [
         judge_piqp(PLAIN_JOINT.label, report.piqp_runs, PIQP_RATIO),
@@ -253,7 +253,7 @@ def _judge_fits(report: JointReport) -> Goal:
     )
 
 
-def draw_joint(report: JointReport) -> str:
+def draw(report: JointReport) -> str:
     """Time against cells, ``cumulative-joint`` with its defaults, PIQP, and the bare fits."""
     contests = [contest for contest in report.fits if contest.mechanism == JOINT.label]
     fits = {
@@ -315,7 +315,7 @@ SPLITS = Table[Solved](
 )
 
 
-def record_joint(report: JointReport) -> Data:
+def record(report: JointReport) -> Data:
     """The data."""
     return {
         "smoothed": record_growth(report.smoothed, "newton_steps"),
@@ -356,7 +356,7 @@ def _list_splits(report: JointReport) -> list[Solved]:
     ]
 
 
-def write_joint(data: Data) -> str:
+def write(data: Data) -> str:
     """The section about it."""
     largest, splits = data["plain"]["rows"][-1]["sizes"], data["splits"]
     gap, steps = data["gap asked for"], data["most steps"]

@@ -17,7 +17,7 @@ from benchmarks.instances import (
 )
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, Outcome, Posed, write_program
 from benchmarks.records import Data, Table, write_megabytes, write_ratio, write_seconds, write_table
-from benchmarks.relaxations import relax_point, relax_tree
+from benchmarks.relaxations import RelaxedPoint, TreePoint, relax_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
 from benchmarks.timing import LEAST_SIZES, Timing, find_growth, peak_memory, reset_peak, tell, time_call
 from tallytree.datasets.invented import generate_city
@@ -43,7 +43,7 @@ class Model:
     """Our own."""
     form: Form
     """The form that suits the solvers best."""
-    relax: Callable[[Instance], float]
+    relax: Callable[[Instance], TreePoint | RelaxedPoint]
     """The relaxed optimum as we find it."""
     solvers: tuple[Solver, ...]
 
@@ -108,22 +108,12 @@ class Ladder:
 def list_models() -> tuple[Model, Model]:
     """Both of the paper's models."""
     return (
-        Model("M_H", DIRECT, DIRECT_FORMS[-1], relax_direct, DIRECT_SOLVERS),
-        Model("M_c", PLAIN_JOINT, JOINT_FORMS[-1], relax_joint, JOINT_SOLVERS),
+        Model("M_H", DIRECT, DIRECT_FORMS[-1], relax_tree, DIRECT_SOLVERS),
+        Model("M_c", PLAIN_JOINT, JOINT_FORMS[-1], relax_point, JOINT_SOLVERS),
     )
 
 
-def relax_direct(instance: Instance) -> float:
-    """Our relaxed optimum of Model M_H."""
-    return relax_tree(instance).objective
-
-
-def relax_joint(instance: Instance) -> float:
-    """Our relaxed optimum of Model M_c."""
-    return relax_point(instance).objective
-
-
-def measure_ladder(model: Model, steps: Sequence[Step], most_seconds: float) -> Ladder:
+def measure(model: Model, steps: Sequence[Step], most_seconds: float) -> Ladder:
     """Every solver of ``model`` in a process of its own, which has ``most_seconds`` for each instance."""
     climbs = []
     for solver in model.solvers:
@@ -159,7 +149,7 @@ def time_steps(solver: Solver, model: Model, steps: Sequence[Step]) -> Iterator[
         solution = instance.solve()  # warm: compiled
         instance.check(solution)
         ours, alone = time_ours(instance)
-        reference = float(solution.objective) if solver.whole else model.relax(instance)
+        reference = float(solution.objective) if solver.whole else model.relax(instance).objective
         yield None
         yield _time_solver(solver, step, posed, ours, alone, reference)
 
@@ -199,7 +189,7 @@ PLOTS = {"M_H": "solvers-direct.svg", "M_c": "solvers-joint.svg"}
 AGREEMENT = 1e-6
 
 
-def judge_ladders(ladders: Sequence[Ladder]) -> list[Goal]:
+def judge(ladders: Sequence[Ladder]) -> list[Goal]:
     """For each model, by the solver that is furthest off."""
     return [_judge_agreement(ladder) for ladder in ladders]
 
@@ -224,7 +214,7 @@ def _judge_agreement(ladder: Ladder) -> Goal:
     )
 
 
-def draw_ladder(ladder: Ladder) -> str:
+def draw_times(ladder: Ladder) -> str:
     """Time against cells, with a cross where one was given up."""
     curves = [Curve(ladder.model.variant.label, [(float(x), y) for x, y in ladder.list_ours()])]
     for climb in ladder.climbs:
@@ -252,7 +242,7 @@ LARGEST = Table[tuple[Solver, Rung]](
 )
 
 
-def record_ladder(ladder: Ladder) -> Data:
+def record(ladder: Ladder) -> Data:
     """The data."""
     ours = dict(ladder.list_ours())
     last = ladder.list_ours()[-LEAST_SIZES:]
@@ -289,7 +279,7 @@ def _record_climb(climb: Climb) -> Data:
     }
 
 
-def write_ladder(data: Data) -> str:
+def write(data: Data) -> str:
     """The section about one model."""
     exponents = [data["growth exponent"], *(climb["growth exponent"] for climb in data["climbs"])]
     times = [

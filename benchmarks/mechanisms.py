@@ -64,20 +64,13 @@ class Runtime:
 
 
 @dataclass(frozen=True)
-class Stop:
-    """The case that a variant could not do."""
-
-    case: Case
-    failure: Failure
-
-
-@dataclass(frozen=True)
 class Series:
     """One variant on case after case, up to the first that it could not do."""
 
     variant: Variant
     runtimes: Sequence[Runtime]
-    stop: Stop | None
+    stopped_at: Case | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True)
@@ -103,10 +96,10 @@ def measure_series(variant: Variant, cases: Sequence[Case], *, most_seconds: flo
             if not isinstance(outcome, Failure):
                 outcome = child.receive(most_seconds)
             if isinstance(outcome, Failure):
-                return Series(variant, runtimes, Stop(case, outcome))
+                return Series(variant, runtimes, case, outcome)
             if outcome is not None:
                 runtimes.append(outcome)
-    return Series(variant, runtimes, stop=None)
+    return Series(variant, runtimes)
 
 
 def time_cases(variant: Variant, cases: Sequence[Case], calls: int) -> Iterator[Runtime | Failure | None]:
@@ -142,7 +135,7 @@ def _make_tiny_counts() -> tt.GroupCounts:
 QP_RATIO = 100.0
 
 
-def judge_mechanisms(nation: Survey, fits: Sequence[FitContest]) -> list[Goal]:
+def judge(nation: Survey, fits: Sequence[FitContest]) -> list[Goal]:
     """Their speed."""
     return [
         judge_fits("cumulative-dp", fits, ROWS_RATIO, "the bare isotonic fits of its rows"),
@@ -160,7 +153,9 @@ def _judge_qp(nation: Survey) -> Goal:
         return Goal.open(statement)
     sizes = runs[-1].case.sizes
     ratios = [run.timing.seconds / seconds[run.case] for run in runs if run.case.sizes == sizes]
-    beyond = f"; at {slow.stop.case.sizes:,} sizes: {slow.stop.failure.reason}" if slow.stop else ""
+    beyond = ""
+    if slow.stopped_at and slow.failure:
+        beyond = f"; at {slow.stopped_at.sizes:,} sizes: {slow.failure.reason}"
     return Goal(
         f"{statement}, at the largest size that the latter can do",
         f"1/{min(ratios):,.0f} at {sizes:,} sizes (the least of {len(ratios)} epsilons){beyond}",
@@ -168,20 +163,20 @@ def _judge_qp(nation: Survey) -> Goal:
     )
 
 
-def record_nation(nation: Survey) -> Data:
+def record(nation: Survey) -> Data:
     """The data: seconds by case, why a mechanism stopped, and the real epsilon where that is another."""
     series = []
     for each in nation.series:
-        last, stop = each.runtimes[-1] if each.runtimes else None, each.stop
+        last, failure = each.runtimes[-1] if each.runtimes else None, each.failure
         real = float(last.real_epsilon) if last else None
         series.append(
             {
                 "mechanism": each.variant.label,
                 "s": {run.case.label: run.timing.seconds for run in each.runtimes},
                 "process peak": last.peak if last else None,
-                "stopped at": stop.case.label if stop else None,
-                "reason": stop.failure.reason if stop else None,
-                "too slow": bool(stop and stop.failure.timed_out),
+                "stopped at": each.stopped_at.label if each.stopped_at else None,
+                "reason": failure.reason if failure else None,
+                "too slow": bool(failure and failure.timed_out),
                 "real epsilon": real if last and real != float(last.case.epsilon) else None,
             }
         )
@@ -192,7 +187,7 @@ def record_nation(nation: Survey) -> Data:
     }
 
 
-def write_nation(data: Data) -> str:
+def write(data: Data) -> str:
     """Up to Census size: who can do it, in which time, and who cannot, and why."""
     rows, refused, unsound = [], [], []
     for series in data["series"]:

@@ -9,19 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from benchmarks.records import (
-    GOALS,
-    Data,
-    Table,
-    find_exponents,
-    join_parts,
-    list_facts,
-    make_parser,
-    publish,
-    write_facts,
-    write_megabytes,
-    write_seconds,
-)
+from benchmarks import records
+from benchmarks.records import Data, Table, write_megabytes, write_seconds
 from benchmarks.timing import Timing, best, one_processor, peak_memory, tell, time_call
 from benchmarks.timing_leaks import BLOCK, TIMED_BLOCKS, TIMED_DRAWS, measure_leaks, record_leaks, write_leaks
 from tallytree.privacy.digits import DigitNoise
@@ -115,7 +104,7 @@ LEAST_RATIO = 40
 MOST_SECONDS = 1.0
 
 
-def judge_noise(report: NoiseReport | None) -> list[Goal]:
+def judge(report: NoiseReport | None) -> list[Goal]:
     """Beside OpenDP, and for the whole hierarchy."""
     draw = f"Noise: a draw on one processor at least {LEAST_RATIO} times as fast as OpenDP's"
     whole = f"Noise for the Census hierarchy, {CENSUS_SIZES:,} sizes, within {MOST_SECONDS:.0f} s"
@@ -151,7 +140,7 @@ HIERARCHIES = Table[Hierarchy](
 )
 
 
-def record_noise(report: NoiseReport) -> Data:
+def record(report: NoiseReport) -> Data:
     """The data."""
     hierarchies = HIERARCHIES.record(report.hierarchies)
     return {
@@ -160,11 +149,11 @@ def record_noise(report: NoiseReport) -> Data:
         "process peak": report.peak,
         "draws": DRAWS.record(report.draws),
         "hierarchies": hierarchies,
-        "growth exponent": find_exponents(hierarchies, "draws", "`digits` s", "`opendp` s"),
+        "growth exponent": records.find_exponents(hierarchies, "draws", "`digits` s", "`opendp` s"),
     }
 
 
-def write_noise(data: Data | None) -> str:
+def write_section(data: Data | None) -> str:
     """The section of RESULTS.md."""
     if data is None:
         return "## Noise, beside OpenDP\n\nIt could not be measured: see the end of the page."
@@ -189,7 +178,7 @@ TURNS = 5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; returns the exit code."""
-    options = make_parser("noise", "NOISE.md", __doc__).parse_args(arguments)
+    options = records.make_parser("noise", "NOISE.md", __doc__).parse_args(arguments)
     data = measure(
         TURNS,
         draws=5_000_000,
@@ -198,7 +187,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         timed_draws=TIMED_DRAWS,
         timed_blocks=TIMED_BLOCKS,
     )
-    publish("noise", data, write_page, options.out)
+    records.publish("noise", data, write_page, options.out)
     return 0
 
 
@@ -206,12 +195,12 @@ def measure(
     turns: int, *, draws: int, peer_draws: int, sizes: int, timed_draws: int, timed_blocks: int
 ) -> Data:
     """The data of the page, from ``turns`` turns with so many draws of ours and of the peer's."""
-    facts = list_facts("make noise", ("opendp", "cryptography"))
+    facts = records.list_facts("make noise", ("opendp", "cryptography"))
     report = measure_noise(turns, draws=draws, peer_draws=peer_draws, sizes=[sizes])
     return {
         "facts": facts,
-        "goals": GOALS.record(judge_noise(report)),
-        **record_noise(report),
+        "goals": records.GOALS.record(judge(report)),
+        **record(report),
         "leaks": record_leaks(measure_leaks(draws=timed_draws, blocks=timed_blocks, block=BLOCK)),
     }
 
@@ -223,11 +212,11 @@ Exact two-sided geometric noise, drawn by this package (`digits`) and by OpenDP 
 {data["turns"]} each ({data["Census turns"]} for the Census hierarchy); the fastest turn counts. Noise for
 the Census hierarchy is {sum(REGIONS):,} regions x {CENSUS_SIZES:,} sizes at an even split of epsilon 1,
 cumulative: scale {CENSUS_SCALE} at each of the 3 levels. This page is written by the run that measured it."""
-    return join_parts(
+    return records.join_parts(
         "# Noise",
         introduction,
-        write_facts(data),
-        GOALS.write(data["goals"]),
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
         "## One draw, on one processor",
         DRAWS.write(data["draws"]),
         "## The Census hierarchy, on all processors",

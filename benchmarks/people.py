@@ -14,20 +14,9 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from benchmarks import records
 from benchmarks.invented_data import SEED, write_people
-from benchmarks.records import (
-    GOALS,
-    Data,
-    Table,
-    find_exponents,
-    join_parts,
-    list_facts,
-    make_parser,
-    publish,
-    write_facts,
-    write_gigabytes,
-    write_megabytes,
-)
+from benchmarks.records import Data, Table, write_gigabytes, write_megabytes
 from benchmarks.timing import GROWTH, find_growth, tell
 from tallytree.research.reproduction.document import Goal
 
@@ -183,7 +172,7 @@ MEMORY_GOAL = f"Release from people: peak memory at most {MOST_BYTES / 1e9:.0f} 
 GROWTH_GOAL = f"`tallytree count`: time grows linearly with the people, exponent at most {GROWTH}"
 
 
-def judge_people(measured: Sequence[Measured]) -> list[Goal]:
+def judge(measured: Sequence[Measured]) -> list[Goal]:
     """All of it, by the largest file and by all of them."""
     return [*judge_largest(measured), _judge_growth(measured)]
 
@@ -250,10 +239,10 @@ LONG = Table[Measured](
 )
 
 
-def record_people(measured: Sequence[Measured], rounds: int) -> Data:
+def record_section(measured: Sequence[Measured], rounds: int) -> Data:
     """The data of the section of RESULTS.md."""
     rows = SHORT.record(measured)
-    growth = find_exponents(rows, "people", *(f"{name} s" for name in NAMES))
+    growth = records.find_exponents(rows, "people", *(f"{name} s" for name in NAMES))
     return {"rounds": rounds, "shares": rows, "growth exponent": growth}
 
 
@@ -298,23 +287,23 @@ SPARK_SHARE = 0.1
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Generate, measure, write."""
-    parser = make_parser("people", "PEOPLE.md", __doc__)
+    parser = records.make_parser("people", "PEOPLE.md", __doc__)
     parser.add_argument("--scratch", type=Path, help="where to put some 10 GB (default: temporary files)")
     parser.add_argument(
         "--largest", type=float, default=1.0, help="the largest share of the nation to measure"
     )
     options = parser.parse_args(arguments)
-    facts = list_facts("make people")
+    facts = records.list_facts("make people")
     with tempfile.TemporaryDirectory(prefix="people-", dir=options.scratch) as folder:
         measured = [
             measure_share(share, Path(folder), ROUNDS[share], spark=share == SPARK_SHARE)
             for share in SHARES
             if share <= options.largest
         ]
-    publish("people", {"facts": facts, **record_shares(measured)}, write_page, options.out)
+    records.publish("people", {"facts": facts, **record(measured)}, write_page, options.out)
 
 
-def record_shares(measured: Sequence[Measured]) -> Data:
+def record(measured: Sequence[Measured]) -> Data:
     """The data of the page."""
     goals = judge_largest(measured)
     for small, large in pairwise(measured):
@@ -327,21 +316,21 @@ def record_shares(measured: Sequence[Measured]) -> Data:
         for case in measured
         if "spark" in case.runs
     ]
-    return {"goals": GOALS.record(goals), "shares": LONG.record(measured), "spark": spark}
+    return {"goals": records.GOALS.record(goals), "shares": LONG.record(measured), "spark": spark}
 
 
 def write_page(data: Data) -> str:
     """The page."""
-    return join_parts(
+    return records.join_parts(
         "# From people to a verified release",
         INTRODUCTION,
-        write_facts(data),
+        records.write_facts(data),
         "## Times",
         LONG.write(data["shares"]),
         "`count` is the first step alone (`tallytree count`): every bound and every key checked. With "
         "`--person`, at most one record of each person counts: one more group-by, over all people.",
         "## Goals",
-        GOALS.write(data["goals"]),
+        records.GOALS.write(data["goals"]),
         *(
             f"## Spark\n\nThe release of {run['people']:,} people with `--engine spark` on this one machine: "
             f"{run['s']:.0f} s, where DuckDB takes {run['DuckDB s']:.1f} s. Spark is for data that one "

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 
 import tallytree as tt
-from benchmarks.records import GOALS, Data, Table, join_parts, list_facts, make_parser, publish, write_facts
+from benchmarks import records
+from benchmarks.records import Data, Table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError
@@ -32,7 +33,7 @@ by the run that measured it."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plan, measure, and write the page; returns the exit code."""
-    parser = make_parser("planning", "PLANNING.md", __doc__)
+    parser = records.make_parser("planning", "PLANNING.md", __doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
     options = parser.parse_args(arguments)
     try:
@@ -40,13 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    publish("planning", measure(truth, EPSILONS, RUNS), write_page, options.out)
+    records.publish("planning", measure(truth, EPSILONS, RUNS), write_page, options.out)
     return 0
 
 
 def measure(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> Data:
     """The data of the plans for ``epsilons``, measured ``runs`` times each."""
-    facts = list_facts("make planning DATA=FOLDER")
+    facts = records.list_facts("make planning DATA=FOLDER")
     households = truth.leaf.sum(axis=1)
     invented = invent_sizes(households, truth.sizes, np.random.default_rng(SEED))
     stand_in = tt.GroupCounts(truth.hierarchy, truth.sizes, invented)
@@ -59,16 +60,16 @@ def measure(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> Data:
         }
         for advice, found, rival in cases
     ]
-    return {"facts": facts, "runs": runs, "goals": GOALS.record(_judge(cases)), "plans": plans}
+    return {"facts": facts, "runs": runs, "goals": records.GOALS.record(_judge(cases)), "plans": plans}
 
 
 def write_page(data: Data) -> str:
     """The page."""
-    return join_parts(
+    return records.join_parts(
         "# Planning",
         INTRODUCTION.format(runs=data["runs"]),
-        write_facts(data),
-        GOALS.write(data["goals"]),
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
         *map(_write_plan, data["plans"]),
     )
 

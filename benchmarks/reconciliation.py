@@ -138,13 +138,13 @@ RUNS = Table[Reconciliation](
 )
 
 
-def record_reconciliation(runs: Sequence[Reconciliation]) -> Data:
+def record(runs: Sequence[Reconciliation]) -> Data:
     """The data."""
     rows = RUNS.record(runs)
     return {"runs": rows, "growth exponent": find_exponents(rows, "cells", "MinTrace s", "direct-dp s")}
 
 
-def write_reconciliation(data: Data) -> str:
+def write(data: Data) -> str:
     """What it can say of our problem, what it cannot, and how it did."""
     return f"""## `direct-dp` against forecast reconciliation
 

@@ -17,16 +17,8 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 import tallytree as tt
-from benchmarks.records import (
-    Data,
-    join_parts,
-    list_facts,
-    make_parser,
-    publish,
-    write_facts,
-    write_seconds,
-    write_table,
-)
+from benchmarks import records
+from benchmarks.records import Data, write_seconds, write_table
 from benchmarks.timing import best, time_call
 from tallytree.datasets.invented import generate_nation
 from tallytree.intervals.replicates import REPLICATES
@@ -51,7 +43,7 @@ the run that measured it."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; returns the exit code."""
-    options = make_parser("reports", "REPORT.md", __doc__).parse_args(arguments)
+    options = records.make_parser("reports", "REPORT.md", __doc__).parse_args(arguments)
     release = tt.release(generate_nation(), epsilon="1")
     from playwright.sync_api import sync_playwright
 
@@ -60,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit("There is no Chromium: scripts/install-system-packages installs it.")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        publish("reports", measure(release, TURNS, browser), write_page, options.out)
+        records.publish("reports", measure(release, TURNS, browser), write_page, options.out)
         browser.close()
     return 0
 
 
 def measure(release: tt.Release, turns: int, browser: Browser, replicates: int = REPLICATES) -> Data:
     """The data, from ``turns`` turns."""
-    facts = list_facts("make report-bench")
+    facts = records.list_facts("make report-bench")
     with tempfile.TemporaryDirectory() as folder:
         making, complete = time_call(lambda: tt.add_intervals(release, replicates=replicates))
         complete.save(Path(folder) / "release")
@@ -114,14 +106,14 @@ def write_page(data: Data) -> str:
         ("usable in time", spent["open"] < MOST_TO_OPEN),
         ("below 10 MB", size < MOST_BYTES),
     ]
-    return join_parts(
+    return records.join_parts(
         "# Intervals and the report: how fast",
         INTRODUCTION.format_map(data),
         write_table(["", "seconds", "at most"], rows),
         f"The report has {size / 1e6:.2f} MB, and takes {data['ratio']:.1f} times as long to be usable as "
         "the empty page.",
         "\n".join(f"- {what}: {'yes' if held else '**no**'}" for what, held in verdicts),
-        write_facts(data),
+        records.write_facts(data),
     )
 
 

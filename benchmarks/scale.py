@@ -13,19 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import records
 from benchmarks.invented_data import BLOCK_LEVELS, TRACT_FILE, TRACT_LEVELS, write_blocks, write_tracts
-from benchmarks.records import (
-    GOALS,
-    Data,
-    Table,
-    join_parts,
-    list_facts,
-    make_parser,
-    publish,
-    write_facts,
-    write_gigabytes,
-    write_table,
-)
+from benchmarks.records import Data, Table, write_gigabytes, write_table
 from tallytree.research.reproduction.document import Goal
 
 MOST_BYTES = 16e9
@@ -96,7 +86,7 @@ ERRORS = Table[Data](
 def record_cases(cases: Sequence[Case]) -> Data:
     """The data."""
     return {
-        "goals": GOALS.record(_judge(case) for case in cases),
+        "goals": records.GOALS.record(_judge(case) for case in cases),
         "blocks": [
             {**_record_case(case), **_record_facts(case)} for case in cases if case.name.startswith("blocks")
         ],
@@ -131,13 +121,13 @@ def _judge(case: Case) -> Goal:
 
 def write_page(data: Data) -> str:
     """The page."""
-    parts = ["# The largest hierarchies", INTRODUCTION, write_facts(data)]
+    parts = ["# The largest hierarchies", INTRODUCTION, records.write_facts(data)]
     for case in data["blocks"]:
         errors = "How far off (the data are invented):\n\n" + ERRORS.write(case["errors"])
         parts += ["## Census blocks", _describe(case), _write_steps(case), errors]
     if data["tracts"]:
         parts += ["## Census tracts", _write_overview(data["tracts"])]
-    return join_parts(*parts, "## Goals", GOALS.write(data["goals"]))
+    return records.join_parts(*parts, "## Goals", records.GOALS.write(data["goals"]))
 
 
 def _describe(case: Data) -> str:
@@ -186,16 +176,16 @@ BLOCK_SIZES = 100
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Generate, measure, write."""
-    parser = make_parser("scale", "SCALE.md", __doc__)
+    parser = records.make_parser("scale", "SCALE.md", __doc__)
     parser.add_argument("--scratch", type=Path, help="where to put some 5 GB (default: temporary files)")
     parser.add_argument("--data", type=Path, help="the folder of the table of census tracts, if it is there")
     parser.add_argument("--largest", type=int, default=max(TRACT_SIZES), help="of the sizes, for tracts")
     options = parser.parse_args(arguments)
-    facts, cases = list_facts("make scale SCRATCH=... DATA=..."), []
+    facts, cases = records.list_facts("make scale SCRATCH=... DATA=..."), []
     with tempfile.TemporaryDirectory(prefix="scale-", dir=options.scratch) as folder:
         for case in measure_all(options.data, options.largest, Path(folder)):
             cases.append(case)
-            publish("scale", {"facts": facts, **record_cases(cases)}, write_page, options.out)
+            records.publish("scale", {"facts": facts, **record_cases(cases)}, write_page, options.out)
 
 
 def measure_all(data: Path | None, largest: int, scratch: Path) -> Iterator[Case]:

@@ -9,18 +9,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from benchmarks.records import (
-    GOALS,
-    Data,
-    join_parts,
-    list_facts,
-    make_parser,
-    publish,
-    write_facts,
-    write_ratio,
-    write_seconds,
-    write_table,
-)
+from benchmarks import records
+from benchmarks.records import Data, write_ratio, write_seconds, write_table
 from benchmarks.timing import Timing, best, time_call
 from tallytree.research.reproduction.document import Goal
 
@@ -42,16 +32,16 @@ that measured it."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; returns the exit code."""
-    options = make_parser("startup", "STARTUP.md", __doc__).parse_args(arguments)
-    facts = list_facts("make startup", ("typer", "rich"))
-    publish("startup", {"facts": facts, **record(measure(TURNS), TURNS)}, write_page, options.out)
+    options = records.make_parser("startup", "STARTUP.md", __doc__).parse_args(arguments)
+    facts = records.list_facts("make startup", ("typer", "rich"))
+    records.publish("startup", {"facts": facts, **record(measure(TURNS), TURNS)}, write_page, options.out)
     return 0
 
 
 def record(seconds: Mapping[str, float], turns: int) -> Data:
     """The data."""
     goals = [judge(what, seconds[what], most) for what, most in MOST_SECONDS.items()]
-    return {"turns": turns, "goals": GOALS.record(goals), "s": dict(seconds)}
+    return {"turns": turns, "goals": records.GOALS.record(goals), "s": dict(seconds)}
 
 
 def write_page(data: Data) -> str:
@@ -60,11 +50,11 @@ def write_page(data: Data) -> str:
         (f"`{what}`", write_seconds(spent), write_ratio(spent / data["s"][NOTHING]))
         for what, spent in data["s"].items()
     ]
-    return join_parts(
+    return records.join_parts(
         "# Startup",
         INTRODUCTION.format(turns=data["turns"]),
-        write_facts(data),
-        GOALS.write(data["goals"]),
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
         write_table(["", "seconds", f"times `{NOTHING}`"], rows),
     )
 

@@ -6,47 +6,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.direct import PLOT as DIRECT_PLOT
-from benchmarks.direct import (
-    DirectReport,
-    draw_direct,
-    judge_direct,
-    measure_direct,
-    record_direct,
-    write_direct,
-)
+from benchmarks import direct, joint, ladders, mechanisms, noise, people, reconciliation
 from benchmarks.fits import FITS, FitContest, compare_chain, compare_rows, write_fits
 from benchmarks.instances import make_nation
-from benchmarks.joint import PLOT as JOINT_PLOT
-from benchmarks.joint import JointReport, draw_joint, judge_joint, measure_joint, record_joint, write_joint
-from benchmarks.ladders import (
-    EPSILON,
-    PLOTS,
-    Ladder,
-    draw_ladder,
-    judge_ladders,
-    list_models,
-    measure_ladder,
-    record_ladder,
-    write_ladder,
-)
-from benchmarks.mechanisms import (
-    Case,
-    Survey,
-    judge_mechanisms,
-    list_variants,
-    measure_series,
-    record_nation,
-    write_nation,
-)
-from benchmarks.noise import NoiseReport, judge_noise, measure_noise, record_noise, write_noise
-from benchmarks.people import Measured, judge_people, measure_share, record_people, write_section
-from benchmarks.reconciliation import (
-    Reconciliation,
-    record_reconciliation,
-    run_reconciliation,
-    write_reconciliation,
-)
 from benchmarks.records import GOALS, Data, Table, join_parts, list_facts, write_facts
 from benchmarks.settings import Settings
 from benchmarks.timing import Missing, attempt, attempt_all, tell
@@ -60,17 +22,17 @@ class Report:
 
     facts: dict[str, str]
     quick: bool
-    direct: DirectReport
-    joint: JointReport
-    nation: Survey
+    direct: direct.DirectReport
+    joint: joint.JointReport
+    nation: mechanisms.Survey
     """Up to Census size."""
     fits: Sequence[FitContest]
     fit_rounds: int
-    ladders: Sequence[Ladder]
+    ladders: Sequence[ladders.Ladder]
     """General solvers, on either model."""
-    reconciliations: Sequence[Reconciliation]
-    noise: NoiseReport | None
-    people: Sequence[Measured]
+    reconciliations: Sequence[reconciliation.Reconciliation]
+    noise: noise.NoiseReport | None
+    people: Sequence[people.Measured]
     people_rounds: int
     missing: Sequence[Missing]
 
@@ -82,21 +44,24 @@ def measure(settings: Settings, *, quick: bool) -> Report:
     """The whole report."""
     missing: list[Missing] = []
     facts = list_facts("make bench", PEERS)
-    able = [variant for variant in list_variants() if not variant.make().small]
+    able = [variant for variant in mechanisms.list_variants() if not variant.make().small]
     nation_cases = [
-        Case(make_nation, sizes, epsilon)
+        mechanisms.Case(make_nation, sizes, epsilon)
         for sizes in settings.nation_sizes
         for epsilon in settings.peer_epsilons
     ]
     return Report(
         facts=facts,
         quick=quick,
-        direct=measure_direct(settings, missing),
-        joint=measure_joint(settings, missing),
+        direct=direct.measure(settings, missing),
+        joint=joint.measure(settings, missing),
         nation=_survey(able, nation_cases, settings.nation_seconds, settings.calls),
         fits=_measure_fits(settings, missing),
         fit_rounds=settings.fit_rounds,
-        ladders=[measure_ladder(model, settings.ladder, settings.ladder_seconds) for model in list_models()],
+        ladders=[
+            ladders.measure(model, settings.ladder, settings.ladder_seconds)
+            for model in ladders.list_models()
+        ],
         reconciliations=_measure_reconciliations(settings, missing),
         noise=_measure_noise(settings, missing),
         people=_measure_people(settings, missing),
@@ -105,17 +70,22 @@ def measure(settings: Settings, *, quick: bool) -> Report:
     )
 
 
-def _measure_reconciliations(settings: Settings, missing: list[Missing]) -> list[Reconciliation]:
+def _measure_reconciliations(
+    settings: Settings, missing: list[Missing]
+) -> list[reconciliation.Reconciliation]:
     jobs = [
-        (f"forecast reconciliation, {sizes} sizes", partial(run_reconciliation, sizes, EPSILON))
+        (
+            f"forecast reconciliation, {sizes} sizes",
+            partial(reconciliation.run_reconciliation, sizes, ladders.EPSILON),
+        )
         for sizes in settings.reconciliation_sizes
     ]
     return attempt_all(jobs, missing)
 
 
-def _measure_noise(settings: Settings, missing: list[Missing]) -> NoiseReport | None:
+def _measure_noise(settings: Settings, missing: list[Missing]) -> noise.NoiseReport | None:
     job = partial(
-        measure_noise,
+        noise.measure_noise,
         settings.noise_turns,
         draws=settings.noise_draws,
         peer_draws=settings.noise_peer_draws,
@@ -124,13 +94,13 @@ def _measure_noise(settings: Settings, missing: list[Missing]) -> NoiseReport | 
     return attempt("noise", job, missing)
 
 
-def _measure_people(settings: Settings, missing: list[Missing]) -> list[Measured]:
+def _measure_people(settings: Settings, missing: list[Missing]) -> list[people.Measured]:
     """Here and not in a child: every command is a process anyway, and its memory is its own."""
     found = []
     with tempfile.TemporaryDirectory(prefix="people-") as folder:
         for share in settings.people_shares:
             try:
-                found.append(measure_share(share, Path(folder), settings.people_rounds, persons=False))
+                found.append(people.measure_share(share, Path(folder), settings.people_rounds, persons=False))
             except (OSError, RuntimeError) as error:  # a full disk; a command that failed
                 missing.append(Missing(f"{share:g} of the nation's people", str(error)))
     return found
@@ -154,34 +124,36 @@ def _measure_fits(settings: Settings, missing: list[Missing]) -> list[FitContest
     )
 
 
-def _survey(variants: Sequence[Variant], cases: Sequence[Case], most_seconds: float, calls: int) -> Survey:
+def _survey(
+    variants: Sequence[Variant], cases: Sequence[mechanisms.Case], most_seconds: float, calls: int
+) -> mechanisms.Survey:
     found = []
     for variant in variants:
         tell(f"{variant.label}, up to {cases[-1].sizes} sizes")
-        found.append(measure_series(variant, cases, most_seconds=most_seconds, calls=calls))
-        if stop := found[-1].stop:
-            tell(f"  at {stop.case.sizes} sizes, epsilon {stop.case.epsilon}: {stop.failure.reason}")
-    return Survey(cases, most_seconds, found)
+        found.append(mechanisms.measure_series(variant, cases, most_seconds=most_seconds, calls=calls))
+        if failure := found[-1].failure:
+            tell(f"  stopped: {failure.reason}")
+    return mechanisms.Survey(cases, most_seconds, found)
 
 
 def draw_pictures(report: Report) -> dict[str, str]:
     """The pictures beside RESULTS.md, by file name."""
     return {
-        DIRECT_PLOT: draw_direct(report.direct),
-        JOINT_PLOT: draw_joint(report.joint),
-        **{PLOTS[ladder.model.name]: draw_ladder(ladder) for ladder in report.ladders},
+        direct.PLOT: direct.draw(report.direct),
+        joint.PLOT: joint.draw(report.joint),
+        **{ladders.PLOTS[ladder.model.name]: ladders.draw_times(ladder) for ladder in report.ladders},
     }
 
 
 def list_goals(report: Report) -> list[Goal]:
     """Every goal for speed, memory and agreement that there ever was."""
     return [
-        *judge_direct(report.direct),
-        *judge_mechanisms(report.nation, report.fits),
-        *judge_joint(report.joint),
-        *judge_ladders(report.ladders),
-        *judge_noise(report.noise),
-        *judge_people(report.people),
+        *direct.judge(report.direct),
+        *mechanisms.judge(report.nation, report.fits),
+        *joint.judge(report.joint),
+        *ladders.judge(report.ladders),
+        *noise.judge(report.noise),
+        *people.judge(report.people),
     ]
 
 
@@ -194,14 +166,14 @@ def record(report: Report) -> Data:
         "facts": report.facts,
         "quick": report.quick,
         "goals": GOALS.record(list_goals(report)),
-        "nation": record_nation(report.nation),
+        "nation": mechanisms.record(report.nation),
         "fits": {"rounds": report.fit_rounds, "contests": FITS.record(report.fits)},
-        "direct": record_direct(report.direct),
-        "joint": record_joint(report.joint),
-        "ladders": [record_ladder(ladder) for ladder in report.ladders],
-        "reconciliation": record_reconciliation(report.reconciliations),
-        "noise": record_noise(report.noise) if report.noise else None,
-        "people": record_people(report.people, report.people_rounds),
+        "direct": direct.record(report.direct),
+        "joint": joint.record(report.joint),
+        "ladders": [ladders.record(ladder) for ladder in report.ladders],
+        "reconciliation": reconciliation.record(report.reconciliations),
+        "noise": noise.record(report.noise) if report.noise else None,
+        "people": people.record_section(report.people, report.people_rounds),
         "missing": MISSING.record(report.missing),
     }
 
@@ -212,14 +184,14 @@ def write_page(data: Data) -> str:
         _write_opening(data),
         "## Goals",
         GOALS.write(data["goals"]),
-        write_nation(data["nation"]),
+        mechanisms.write(data["nation"]),
         write_fits(data["fits"]),
-        write_direct(data["direct"]),
-        write_joint(data["joint"]),
-        *map(write_ladder, data["ladders"]),
-        write_reconciliation(data["reconciliation"]),
-        write_noise(data["noise"]),
-        write_section(data["people"]),
+        direct.write(data["direct"]),
+        joint.write(data["joint"]),
+        *map(ladders.write, data["ladders"]),
+        reconciliation.write(data["reconciliation"]),
+        noise.write_section(data["noise"]),
+        people.write_section(data["people"]),
         "## Not measured\n\n" + MISSING.write(data["missing"]) if data["missing"] else "",
     )
 

@@ -11,36 +11,23 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from benchmarks import whole_run
+from benchmarks import ladders, noise, people, whole_run
 from benchmarks.direct import DirectReport, TablesRun, run_tables
 from benchmarks.fits import compare_chain, compare_rows
 from benchmarks.growth import Growth, MemoryUse, measure_scaling
 from benchmarks.instances import DIRECT, JOINT, PLAIN_JOINT, Instance, measure_counts
 from benchmarks.joint import JointReport, run_joint_piqp, run_splits
-from benchmarks.ladders import (
-    Climb,
-    Ladder,
-    Model,
-    Rung,
-    Step,
-    climb,
-    draw_ladder,
-    judge_ladders,
-    list_models,
-    record_ladder,
-    time_steps,
-    write_ladder,
-)
+from benchmarks.ladders import Climb, Ladder, Model, Rung, Step, climb, list_models, time_steps
 from benchmarks.mechanisms import Case, Runtime, Series, Survey, time_cases
-from benchmarks.noise import Draws, judge_noise, measure_noise
-from benchmarks.people import Measured, Run, judge_people, record_shares, run_command, write_page
+from benchmarks.noise import Draws, measure_noise
+from benchmarks.people import Measured, Run, run_command
 from benchmarks.piqp_contests import run_piqp
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Outcome, Posed, Solve, write_program
 from benchmarks.reconciliation import Reconciliation, find_optimum, reconcile, write_summing_matrix
 from benchmarks.relaxations import find_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, RELAXED, Solver
 from benchmarks.solvers.piqp_solver import solve_program
-from benchmarks.whole_run import Report, draw_pictures, list_goals, record
+from benchmarks.whole_run import Report, draw_pictures, list_goals
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_city
@@ -71,7 +58,9 @@ def compare_relaxed(model: int, solver: int) -> None:
         outcome = RELAXED[solver].prepare(Posed(instance, program))()
         assert outcome.solved, outcome.status
         assert program.violation(outcome.y) < 1e-5
-        assert program.objective(outcome.y) == pytest.approx(MODELS[model].relax(instance), rel=AGREEMENT)
+        assert program.objective(outcome.y) == pytest.approx(
+            MODELS[model].relax(instance).objective, rel=AGREEMENT
+        )
 
 
 @pytest.mark.parametrize("solver", range(len(RELAXED)), ids=[solver.name for solver in RELAXED])
@@ -92,7 +81,7 @@ def test_solvers_for_whole_numbers_are_no_better_than_the_relaxed_optimum(model:
         if solver.whole:
             y = solver.prepare(Posed(instance, program))().y
             assert program.violation(y) == 0.0
-            assert model.relax(instance) <= program.objective(y) <= ours
+            assert model.relax(instance).objective <= program.objective(y) <= ours
             assert solver not in DIRECT_SOLVERS or program.objective(y) == ours
 
 
@@ -120,9 +109,9 @@ def test_a_solver_that_takes_too_long_is_given_up_and_marked(ladder: Ladder) -> 
     slow = ladder.climbs[-1]
     assert not slow.rungs and slow.stopped_at == Step("city", 4)
     assert slow.failure and slow.failure.timed_out
-    page = write_ladder(record_ladder(ladder))
+    page = ladders.write(ladders.record(ladder))
     assert re.search(r"^\| SCIP \|  \|  \|  \| over 0 s \|", page, flags=re.MULTILINE)
-    picture = draw_ladder(ladder)
+    picture = ladders.draw_times(ladder)
     ElementTree.fromstring(picture)
     assert ">SCIP<" in picture and picture.count("m-5 -5l10 10") == 1
 
@@ -133,7 +122,7 @@ def test_what_is_said_about_general_solvers(ladder: Ladder) -> None:
     assert piqp.growth is not None and tables.growth is None  # of two sizes nothing can be said
     assert all(abs(rung.difference) < AGREEMENT for rung in piqp.rungs)
     assert all(rung.difference == 0.0 for rung in tables.rungs)
-    check_tables(write_ladder(record_ladder(ladder)), 4)
+    check_tables(ladders.write(ladders.record(ladder)), 4)
 
 
 def test_a_solver_that_fails_says_why_and_is_not_timed() -> None:
@@ -151,13 +140,13 @@ def test_a_solver_that_fails_says_why_and_is_not_timed() -> None:
 
 
 def test_solvers_must_agree_with_us(ladder: Ladder) -> None:
-    assert judge_ladders([ladder])[0].met
+    assert ladders.judge([ladder])[0].met
     piqp = ladder.climbs[0]
     for factor in (1 + 2e-6, 1 - 2e-6):  # neither may be better than the other
         off = replace(piqp.rungs[0], objective=factor * piqp.rungs[0].reference)
         worse = replace(ladder, climbs=[replace(piqp, rungs=[off, *piqp.rungs])])
-        assert not judge_ladders([worse])[0].met
-    assert judge_ladders([replace(ladder, climbs=[])])[0].measured == "not measured"
+        assert not ladders.judge([worse])[0].met
+    assert ladders.judge([replace(ladder, climbs=[])])[0].measured == "not measured"
 
 
 def make_even_instance() -> Instance:
@@ -213,12 +202,12 @@ def test_noise_is_judged_by_its_slowest_scale() -> None:
     report = measure_noise(1, draws=1000, peer_draws=10, sizes=[1, 2])
     assert [case.cells for case in report.hierarchies] == [3197, 6394]
     fast, slow = Draws(Fraction(3), 1e-9, 1e-6), Draws(Fraction(3), 1e-9, 39e-9)
-    assert judge_noise(replace(report, draws=[fast]))[0].met
-    assert not judge_noise(replace(report, draws=[fast, slow]))[0].met
-    assert not judge_noise(report)[1].met  # too few sizes to say anything about the Census
+    assert noise.judge(replace(report, draws=[fast]))[0].met
+    assert not noise.judge(replace(report, draws=[fast, slow]))[0].met
+    assert not noise.judge(report)[1].met  # too few sizes to say anything about the Census
     full = replace(report, hierarchies=[replace(report.hierarchies[0], sizes=1000)])
-    assert judge_noise(full)[1].met
-    assert [goal.measured for goal in judge_noise(None)] == ["not measured"] * 2
+    assert noise.judge(full)[1].met
+    assert [goal.measured for goal in noise.judge(None)] == ["not measured"] * 2
 
 
 FACTORS = {"bare": 1.0, "count": 1.5, "persons": 1.7, "release": 1.9}
@@ -238,19 +227,19 @@ def test_the_memory_of_a_command_is_its_own() -> None:
 
 def test_people_are_judged_by_the_largest_file() -> None:
     measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (5, 6, 7, 8)]
-    assert all(goal.met for goal in judge_people(measured))
+    assert all(goal.met for goal in people.judge(measured))
     slow = {**measured[-1].runs, "release": Run(201.0, 9 * 10**9)}
-    assert [goal.met for goal in judge_people([*measured[:-1], replace(measured[-1], runs=slow)])] == [
+    assert [goal.met for goal in people.judge([*measured[:-1], replace(measured[-1], runs=slow)])] == [
         False, False, True,
     ]  # fmt: skip
     quadratic = [make_people(10**power, 100.0**power) for power in (5, 6, 7, 8)]
-    assert [goal.met for goal in judge_people(quadratic)] == [True, True, False]
-    assert not any(goal.met for goal in judge_people([]))
+    assert [goal.met for goal in people.judge(quadratic)] == [True, True, False]
+    assert not any(goal.met for goal in people.judge([]))
 
 
 def test_the_page_about_people_judges_its_goals() -> None:
     measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (6, 7, 8)]
-    page = write_page({"facts": {"Processor": "one"}, **record_shares(measured)})
+    page = people.write_page({"facts": {"Processor": "one"}, **people.record(measured)})
     assert page.count("| yes |") == 4  # speed, memory, and growth from each file to the next
     assert "| 1.90 times; counting alone 1.50 times | yes |" in page
 
@@ -274,7 +263,7 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
     assert isinstance(tables, TablesRun)
     case = Case(generate_city, 2, "1")
     runtimes = [run for run in time_cases(Variant("topdown"), [case], calls=1) if isinstance(run, Runtime)]
-    survey = Survey([case], 1.0, [Series(Variant("topdown"), runtimes, None)])
+    survey = Survey([case], 1.0, [Series(Variant("topdown"), runtimes)])
     return Report(
         facts={"Processor": "one"},
         quick=False,
@@ -302,7 +291,7 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
 
 
 def test_the_page_has_every_goal(report: Report) -> None:
-    page = whole_run.write_page(record(report))
+    page = whole_run.write_page(whole_run.record(report))
     goals = list_goals(report)
     for peer in ("PIQP", "cost tables", "isotonic", "general solver", "OpenDP", "DuckDB", "`cumulative-qp`"):
         assert any(peer in goal.statement for goal in goals), peer
@@ -318,7 +307,7 @@ def test_the_page_has_every_goal(report: Report) -> None:
 
 def test_what_could_not_be_measured_is_no_reason_to_fail(report: Report) -> None:
     empty = replace(report, reconciliations=[], noise=None, people=[])
-    page = whole_run.write_page(record(empty))
+    page = whole_run.write_page(whole_run.record(empty))
     check_tables(page)
     goals: list[Goal] = list_goals(empty)
     assert [goal.measured for goal in goals[-5:]] == ["not measured"] * 5

@@ -11,21 +11,12 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 import pytest
-from benchmarks import planning, records, startup
+from benchmarks import joint, planning, records, startup
 from benchmarks.__main__ import write_pages
 from benchmarks.fits import compare_rows
 from benchmarks.growth import Growth, MemoryUse, measure_scaling
 from benchmarks.instances import JOINT, PLAIN_JOINT, make_instance, measure_counts
-from benchmarks.joint import (
-    JointPiqpRun,
-    JointReport,
-    draw_joint,
-    judge_joint,
-    record_joint,
-    run_joint_piqp,
-    run_splits,
-    write_joint,
-)
+from benchmarks.joint import JointPiqpRun, JointReport, run_joint_piqp, run_splits
 from benchmarks.mechanisms import Case, list_variants, measure_series, time_cases
 from benchmarks.programs import JOINT_FORMS, Form, write_program
 from benchmarks.relaxations import find_point, pose
@@ -93,8 +84,8 @@ def test_a_variant_is_timed_case_by_case_until_it_refuses() -> None:
         Variant("cumulative-chain", {"solver": "tables"}), cases, most_seconds=60.0, calls=1
     )
     assert not series.runtimes
-    assert series.stop and series.stop.case == cases[0]
-    assert "entries" in series.stop.failure.reason and not series.stop.failure.timed_out
+    assert series.stopped_at == cases[0]
+    assert series.failure and "entries" in series.failure.reason and not series.failure.timed_out
 
 
 def test_a_wrong_solution_is_not_timed() -> None:
@@ -176,17 +167,17 @@ def test_a_split_is_that_of_the_plan() -> None:
 
 
 def test_what_is_said_about_cumulative_joint(joint_report: JointReport) -> None:
-    page = write_joint(record_joint(joint_report))
+    page = joint.write(joint.record(joint_report))
     tables = re.findall(r"(?:^\|.*\|\n?)+", page, flags=re.MULTILINE)
     assert len(tables) == 8
     for table in tables:
         assert len({line.count(" | ") for line in table.splitlines()}) == 1
     assert "7 : 2 : 1" in page and "nan" not in page and "inf" not in page
-    assert "PIQP, eps 1" in draw_joint(joint_report)
+    assert "PIQP, eps 1" in joint.draw(joint_report)
 
 
 def find_goal(report: JointReport, words: str) -> Goal:
-    (goal,) = [goal for goal in judge_joint(report) if words in goal.statement]
+    (goal,) = [goal for goal in joint.judge(report) if words in goal.statement]
     return goal
 
 
@@ -208,8 +199,8 @@ def test_goals_are_judged_by_the_worst_run(joint_report: JointReport) -> None:
 
 def test_a_goal_without_numbers_is_not_met(joint_report: JointReport) -> None:
     empty = replace(joint_report, piqp=[], points=[], fits=[])
-    assert [goal.measured for goal in judge_joint(empty)[:4]] == ["not measured"] * 4
-    assert not any(goal.met for goal in judge_joint(empty)[:4])
+    assert [goal.measured for goal in joint.judge(empty)[:4]] == ["not measured"] * 4
+    assert not any(goal.met for goal in joint.judge(empty)[:4])
 
 
 def test_every_page_is_what_its_data_are() -> None:
