@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,8 @@ from scipy.optimize import isotonic_regression
 
 from benchmarks.instances import Instance, make_instance, take_turns
 from benchmarks.records import Data, Table, write_seconds
-from benchmarks.timing import Timing
+from benchmarks.settings import Settings
+from benchmarks.timing import Missing, Timing, attempt_all
 from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
@@ -94,6 +96,23 @@ def _merge_points(instance: Instance) -> tuple[Ints, Ints]:
     return sums.ravel(), totals.ravel()
 
 
+def measure(settings: Settings, missing: list[Missing]) -> list[FitContest]:
+    """``cumulative-dp`` and ``cumulative-chain``, at the largest number of sizes."""
+    sizes, rounds = settings.largest, settings.fit_rounds
+    kinds = (
+        ("isotonic fits of rows", partial(compare_rows, Variant("cumulative-dp"))),
+        ("one isotonic fit", compare_chain),
+    )
+    return attempt_all(
+        [
+            (f"{what}, {sizes} sizes, epsilon {epsilon}", partial(compare, sizes, epsilon, rounds))
+            for what, compare in kinds
+            for epsilon in settings.peer_epsilons
+        ],
+        missing,
+    )
+
+
 ROWS_RATIO = 5.0
 CHAIN_RATIO = 2.0
 
@@ -127,7 +146,7 @@ FITS = Table[FitContest](
 )
 
 
-def write_fits(data: Data) -> str:
+def write(data: Data) -> str:
     """The mechanisms that fit by isotonic regression, beside the bare fits."""
     return f"""## Beside bare isotonic fits
 

@@ -7,9 +7,10 @@ from functools import partial
 
 import tallytree as tt
 from benchmarks.fits import CHAIN_RATIO, ROWS_RATIO, FitContest, judge_fits
-from benchmarks.instances import PLAIN_JOINT, measure_counts
+from benchmarks.instances import PLAIN_JOINT, make_nation, measure_counts
 from benchmarks.records import Data, write_megabytes, write_seconds, write_table
-from benchmarks.timing import Timing, best, peak_memory, reset_peak, time_call
+from benchmarks.settings import Settings
+from benchmarks.timing import Timing, best, peak_memory, reset_peak, tell, time_call
 from tallytree.errors import MechanismError
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
@@ -85,6 +86,24 @@ class Survey:
     def find(self, label: str) -> Series | None:
         """What a variant did."""
         return next((series for series in self.series if series.variant.label == label), None)
+
+
+def measure(settings: Settings) -> Survey:
+    """All mechanisms that are not for small problems alone, on the invented nation up to Census size."""
+    cases = [
+        Case(make_nation, sizes, epsilon)
+        for sizes in settings.nation_sizes
+        for epsilon in settings.peer_epsilons
+    ]
+    series = []
+    for variant in (variant for variant in list_variants() if not variant.make().small):
+        tell(f"{variant.label}, up to {cases[-1].label}")
+        series.append(
+            measure_series(variant, cases, most_seconds=settings.nation_seconds, calls=settings.calls)
+        )
+        if failure := series[-1].failure:
+            tell(f"  stopped: {failure.reason}")
+    return Survey(cases, settings.nation_seconds, series)
 
 
 def measure_series(variant: Variant, cases: Sequence[Case], *, most_seconds: float, calls: int) -> Series:

@@ -9,6 +9,7 @@ all levels weigh the same, which it calls ``ols``.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +17,11 @@ from scipy.sparse import csr_matrix, identity, vstack
 
 import tallytree as tt
 from benchmarks.instances import CALLS, Instance, RelaxedRace, make_instance, time_ours
+from benchmarks.ladders import EPSILON
 from benchmarks.records import Data, Table, find_exponents, write_megabytes, write_seconds
 from benchmarks.relaxations import relax_values
-from benchmarks.timing import peak_memory, reset_peak, time_call
+from benchmarks.settings import Settings
+from benchmarks.timing import Missing, attempt_all, peak_memory, reset_peak, time_call
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import count_processors
 from tallytree.research.reproduction.runs import Failure
@@ -119,6 +122,17 @@ def write_summing_matrix(hierarchy: Hierarchy) -> csr_matrix:
         parts.append(part)
         level -= 1
     return csr_matrix(vstack(parts[::-1]))
+
+
+def measure(settings: Settings, missing: list[Missing]) -> list[Reconciliation]:
+    """At several numbers of sizes, each in a process of its own."""
+    return attempt_all(
+        [
+            (f"forecast reconciliation, {sizes} sizes", partial(run_reconciliation, sizes, EPSILON))
+            for sizes in settings.reconciliation_sizes
+        ],
+        missing,
+    )
 
 
 SAME = 1e-6

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks import direct, joint, ladders, mechanisms, noise, people, reconciliation
-from benchmarks.fits import FITS, FitContest, compare_chain, compare_rows, write_fits
-from benchmarks.instances import make_nation
+from benchmarks import direct, fits, joint, ladders, mechanisms, noise, people, reconciliation
 from benchmarks.records import GOALS, Data, Table, join_parts, list_facts, write_facts
 from benchmarks.settings import Settings
-from benchmarks.timing import Missing, attempt, attempt_all, tell
+from benchmarks.timing import Missing, attempt
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.paper_figures import Variant
 
 
 @dataclass(frozen=True)
@@ -26,7 +23,7 @@ class Report:
     joint: joint.JointReport
     nation: mechanisms.Survey
     """Up to Census size."""
-    fits: Sequence[FitContest]
+    fits: Sequence[fits.FitContest]
     fit_rounds: int
     ladders: Sequence[ladders.Ladder]
     """General solvers, on either model."""
@@ -44,43 +41,24 @@ def measure(settings: Settings, *, quick: bool) -> Report:
     """The whole report."""
     missing: list[Missing] = []
     facts = list_facts("make bench", PEERS)
-    able = [variant for variant in mechanisms.list_variants() if not variant.make().small]
-    nation_cases = [
-        mechanisms.Case(make_nation, sizes, epsilon)
-        for sizes in settings.nation_sizes
-        for epsilon in settings.peer_epsilons
-    ]
     return Report(
         facts=facts,
         quick=quick,
         direct=direct.measure(settings, missing),
         joint=joint.measure(settings, missing),
-        nation=_survey(able, nation_cases, settings.nation_seconds, settings.calls),
-        fits=_measure_fits(settings, missing),
+        nation=mechanisms.measure(settings),
+        fits=fits.measure(settings, missing),
         fit_rounds=settings.fit_rounds,
         ladders=[
             ladders.measure(model, settings.ladder, settings.ladder_seconds)
             for model in ladders.list_models()
         ],
-        reconciliations=_measure_reconciliations(settings, missing),
+        reconciliations=reconciliation.measure(settings, missing),
         noise=_measure_noise(settings, missing),
         people=_measure_people(settings, missing),
         people_rounds=settings.people_rounds,
         missing=missing,
     )
-
-
-def _measure_reconciliations(
-    settings: Settings, missing: list[Missing]
-) -> list[reconciliation.Reconciliation]:
-    jobs = [
-        (
-            f"forecast reconciliation, {sizes} sizes",
-            partial(reconciliation.run_reconciliation, sizes, ladders.EPSILON),
-        )
-        for sizes in settings.reconciliation_sizes
-    ]
-    return attempt_all(jobs, missing)
 
 
 def _measure_noise(settings: Settings, missing: list[Missing]) -> noise.NoiseReport | None:
@@ -104,36 +82,6 @@ def _measure_people(settings: Settings, missing: list[Missing]) -> list[people.M
             except (OSError, RuntimeError) as error:  # a full disk; a command that failed
                 missing.append(Missing(f"{share:g} of the nation's people", str(error)))
     return found
-
-
-def _measure_fits(settings: Settings, missing: list[Missing]) -> list[FitContest]:
-    kinds = (
-        ("isotonic fits of rows", partial(compare_rows, Variant("cumulative-dp"))),
-        ("one isotonic fit", compare_chain),
-    )
-    return attempt_all(
-        [
-            (
-                f"{what}, {settings.largest} sizes, epsilon {epsilon}",
-                partial(compare, settings.largest, epsilon, settings.fit_rounds),
-            )
-            for what, compare in kinds
-            for epsilon in settings.peer_epsilons
-        ],
-        missing,
-    )
-
-
-def _survey(
-    variants: Sequence[Variant], cases: Sequence[mechanisms.Case], most_seconds: float, calls: int
-) -> mechanisms.Survey:
-    found = []
-    for variant in variants:
-        tell(f"{variant.label}, up to {cases[-1].sizes} sizes")
-        found.append(mechanisms.measure_series(variant, cases, most_seconds=most_seconds, calls=calls))
-        if failure := found[-1].failure:
-            tell(f"  stopped: {failure.reason}")
-    return mechanisms.Survey(cases, most_seconds, found)
 
 
 def draw_pictures(report: Report) -> dict[str, str]:
@@ -167,7 +115,7 @@ def record(report: Report) -> Data:
         "quick": report.quick,
         "goals": GOALS.record(list_goals(report)),
         "nation": mechanisms.record(report.nation),
-        "fits": {"rounds": report.fit_rounds, "contests": FITS.record(report.fits)},
+        "fits": {"rounds": report.fit_rounds, "contests": fits.FITS.record(report.fits)},
         "direct": direct.record(report.direct),
         "joint": joint.record(report.joint),
         "ladders": [ladders.record(ladder) for ladder in report.ladders],
@@ -185,7 +133,7 @@ def write_page(data: Data) -> str:
         "## Goals",
         GOALS.write(data["goals"]),
         mechanisms.write(data["nation"]),
-        write_fits(data["fits"]),
+        fits.write(data["fits"]),
         direct.write(data["direct"]),
         joint.write(data["joint"]),
         *map(ladders.write, data["ladders"]),
