@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_matrix
+from scipy.sparse import csc_matrix, identity, vstack
 
 from benchmarks.instances import Instance
 from tallytree.privacy.queries import CUMULATIVE
@@ -60,6 +60,20 @@ class Program:
         if self.steps is not None:
             misses.append(self.least_steps - self.steps @ y)
         return max(float(miss.max()) for miss in misses)
+
+    def stack(self, *, bounds: bool) -> tuple[csc_matrix, Floats, Floats]:
+        """The conditions as least <= C y <= most, the equations first; with ``bounds`` those on y as well."""
+        blocks, lower = [self.equalities], [self.right_side]
+        if bounds:
+            blocks.append(identity(len(self.lower), format="csc"))
+            lower.append(self.lower)
+        if self.steps is not None and self.least_steps is not None:
+            blocks.append(self.steps)
+            lower.append(self.least_steps)
+        least = np.concatenate(lower)
+        most = np.full(len(least), np.inf)
+        most[: len(self.right_side)] = self.right_side
+        return csc_matrix(vstack(blocks)), least, most
 
 
 def write_program(instance: Instance, form: Form) -> Program:
