@@ -2,10 +2,13 @@
 
 import argparse
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from benchmarks.timing import find_growth
 from tallytree.research.reproduction.document import Goal
@@ -121,7 +124,7 @@ def publish(topic: str, data: Data, write: Callable[[Data], str], out: Path) -> 
     """Keep what was measured, and write the page ``out`` from it."""
     file = out.with_name(FILE)
     kept = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    file.write_text(_lay_out({**kept, topic: data}) + "\n", encoding="utf-8")
+    file.write_text(_lay_out({**kept, topic: _make_plain(data)}) + "\n", encoding="utf-8")
     out.write_text(write(read_data(topic, file)), encoding="utf-8")
 
 
@@ -131,11 +134,22 @@ def read_data(topic: str, file: Path = FOLDER / FILE) -> Data:
     return data
 
 
+def _make_plain(value: Any) -> Any:
+    """As JSON has it: what is not finite is None. A long run must not fail at its end, for such a number."""
+    if isinstance(value, dict):
+        return {key: _make_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_make_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _lay_out(value: Any, indent: str = "\n") -> str:
     """JSON with a line for each row of a table, so that a difference between two runs can be read."""
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     if not any(isinstance(part, dict | list) for part in parts) or len(json.dumps(value)) < 100:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        return json.dumps(value, ensure_ascii=False)
     deeper = indent + " "
     if isinstance(value, dict):
         lines = [f"{json.dumps(key, ensure_ascii=False)}: {_lay_out(value[key], deeper)}" for key in value]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,6 +25,7 @@ from benchmarks.people import Measured, Run, run_command
 from benchmarks.piqp_contests import run_piqp
 from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Outcome, Posed, Solve, write_program
 from benchmarks.reconciliation import Reconciliation, find_optimum, reconcile, write_summing_matrix
+from benchmarks.records import publish
 from benchmarks.relaxations import find_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, RELAXED, Solver
 from benchmarks.solvers.piqp_solver import solve_program
@@ -290,8 +292,10 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
     )
 
 
-def test_the_page_has_every_goal(report: Report) -> None:
-    page = whole_run.write_page(whole_run.record(report))
+def test_the_page_has_every_goal(report: Report, tmp_path: Path) -> None:
+    publish("bench", whole_run.record(report), whole_run.write_page, tmp_path / "RESULTS.md")
+    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert page == whole_run.write_page(whole_run.record(report))  # nothing is lost as data
     goals = list_goals(report)
     for peer in ("PIQP", "cost tables", "isotonic", "general solver", "OpenDP", "DuckDB", "`cumulative-qp`"):
         assert any(peer in goal.statement for goal in goals), peer
