@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench \
+.PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench pages \
   mutation notebook docs startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
@@ -70,6 +70,10 @@ scale: .venv/installed-dev
 report-bench: .venv/installed-dev system
 	$(BIN)/python -m benchmarks.reports
 
+## Write all pages of benchmarks anew from what was measured last (benchmarks/results.json).
+pages: .venv/installed-dev
+	$(BIN)/python -m benchmarks --pages
+
 ## Build the documentation as a site that needs no network: open site/index.html. Warnings are errors.
 docs: .venv/installed-dev
 	$(BIN)/python -m scripts.docs
@@ -93,7 +97,7 @@ notebook: .venv/installed-dev
 startup: .venv/installed-dev
 	$(BIN)/python -m benchmarks.startup
 
-## Take the README's table of mechanisms from the pages of the last `make reproduce` and `make bench`.
+## Take the README's table of mechanisms from what the last `make reproduce` and `make bench` measured.
 readme: .venv/installed-dev
 	$(BIN)/python -m scripts.readme
 

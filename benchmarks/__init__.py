@@ -1,1 +1,1 @@
-"""Speed against peers, side by side on one machine: ``make bench`` writes RESULTS.md."""
+"""Speed against peers, side by side on one machine: a module a topic, which measures, judges and writes."""

@@ -5,13 +5,11 @@ the true counts, which nobody else ever sees. It takes hours: what is counted is
 that was stopped goes on from there.
 """
 
-import argparse
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import asdict, dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -19,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 import tallytree as tt
-from benchmarks.markdown import write_table
+from benchmarks import records
+from benchmarks.records import Data, Table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
 from tallytree.files import write_whole
@@ -27,11 +26,10 @@ from tallytree.intervals.replicates import make_intervals
 from tallytree.limits import count_processors
 from tallytree.privacy.accuracy import find_count_deviation
 from tallytree.releases.interval_bounds import Intervals
-from tallytree.releases.statistics import find_statistics, summarize
-from tallytree.research.reproduction.measuring import describe_machine
+from tallytree.releases.statistics import STATISTICS, summarize
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.study_data import COUNTY_FILE
 
-PAGE = Path(__file__).parent / "COVERAGE.md"
 KEPT = Path("tallytree-coverage")
 MECHANISMS = ("direct-dp", "cumulative-dp", "cumulative-joint")
 EPSILON = "1"
@@ -41,10 +39,10 @@ LEAST, MOST = 0.87, 0.94
 KINDS = ("all", "not zero", "well above the noise")
 BATCH = 4
 
-INTRODUCTION = """\
-90 % intervals of simulated releases of the county table at epsilon {epsilon}, with the tail that
+INTRODUCTION = f"""\
+90 % intervals of simulated releases of the county table at epsilon {EPSILON}, with the tail that
 `tallytree reproduce` gives it, compared with the true counts. Well above the noise is a true count of more
-than {well_above} standard deviations of the noise in a count. Bounds are whole numbers, so small counts are
+than {WELL_ABOVE} standard deviations of the noise in a count. Bounds are whole numbers, so small counts are
 covered more often than is promised. This page is written by the run that measured it."""
 
 
@@ -110,9 +108,8 @@ class Tally:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Simulate, compare, and write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser = records.make_parser("coverage", "COVERAGE.md", __doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: COVERAGE.md)")
     parser.add_argument("--keep", type=Path, default=KEPT, help=f"where to go on from (default: {KEPT})")
     options = parser.parse_args(arguments)
     try:
@@ -120,29 +117,76 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    options.out.write_text(write_page(options.data / COUNTY_FILE, STUDIES, options.keep), encoding="utf-8")
+    data = measure(options.data / COUNTY_FILE, STUDIES, options.keep)
+    records.publish("coverage", data, write_page, options.out)
     return 0
 
 
-def write_page(table: Path, studies: Sequence[Study], kept: Path) -> str:
-    """The page about all studies."""
-    machine = describe_machine()
+def measure(table: Path, studies: Sequence[Study], kept: Path) -> Data:
+    """The data of all studies."""
+    facts = records.list_facts("make coverage DATA=FOLDER")
     tallies = {
         (study, mechanism): run(table, study, mechanism, kept)
         for study in studies
         for mechanism in MECHANISMS
     }
-    facts = {"Date": str(date.today()), **machine, "Command": "`make coverage DATA=FOLDER`"}
-    return "\n\n".join(
-        [
-            "# Coverage of intervals",
-            INTRODUCTION.format(epsilon=EPSILON, well_above=WELL_ABOVE),
-            write_table(["", ""], facts.items()),
-            write_table(["goal", "measured", "met"], _judge(tallies.values())),
-            *(_write_study(study, {name: tallies[study, name] for name in MECHANISMS}) for study in studies),
-            "",
+    found = []
+    for study in studies:
+        rows = [
+            Row(mechanism, level, title, tallies[study, mechanism])
+            for mechanism in MECHANISMS
+            for level, title in enumerate(("nation", "state", "county"))
         ]
+        found.append({**asdict(study), "cells": CELLS.record(rows), "summaries": SUMMARIES.record(rows)})
+    return {"facts": facts, "goals": records.GOALS.record(_judge(tallies.values())), "studies": found}
+
+
+def write_page(data: Data) -> str:
+    """The page."""
+    return records.join_parts(
+        "# Coverage of intervals",
+        INTRODUCTION,
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
+        *(
+            f"## {study['sizes']:,} sizes: {study['releases']} releases, {study['replicates']} replicates "
+            f"each\n\n{CELLS.write(study['cells'])}\n\nThe numbers that sum up a region, covered:"
+            f"\n\n{SUMMARIES.write(study['summaries'])}"
+            for study in data["studies"]
+        ),
     )
+
+
+@dataclass(frozen=True)
+class Row:
+    """A mechanism and a level of a study."""
+
+    mechanism: str
+    level: int
+    title: str
+    tally: Tally
+
+
+def _share(kind: str) -> Callable[[Row], float]:
+    return lambda row: row.tally.share(row.level, kind)
+
+
+def _width(kind: str) -> Callable[[Row], float]:
+    return lambda row: row.tally.mean_width(row.level, kind)
+
+
+CELLS = Table[Row](
+    ("mechanism", lambda row: row.mechanism, "`{}`"),
+    ("level", lambda row: row.title, "{}"),
+    *((kind, _share(kind), "{:.1%}") for kind in KINDS),
+    ("width, not zero", _width(KINDS[1]), "{:,.1f}"),
+    ("width, well above", _width(KINDS[2]), "{:,.1f}"),
+)
+SUMMARIES = Table[Row](
+    ("mechanism", lambda row: row.mechanism, "`{}`"),
+    ("level", lambda row: row.title, "{}"),
+    *((f"`{each.name}`", _share(each.name), "{:.1%}") for each in STATISTICS),
+)
 
 
 def run(table: Path, study: Study, mechanism: str, kept: Path) -> Tally:
@@ -209,49 +253,23 @@ def compare(tally: Tally, counts: tt.GroupCounts, plan: tt.Plan, found: Interval
             tally.add(level, name, (low - off <= value) & (value <= high + off), high - low)
 
 
-def _judge(tallies: Iterable[Tally]) -> list[list[str]]:
+def _judge(tallies: Iterable[Tally]) -> list[Goal]:
     every = list(tallies)
     levels = range(3)
     least = min(tally.share(level, kind) for tally in every for level in levels for kind in KINDS)
     above = [tally.share(level, KINDS[2]) for tally in every for level in levels]
     return [
-        [
+        Goal(
             f"At each level at least {LEAST:.0%} of the true counts covered: of all, and of those not zero",
             f"{least:.1%} at least",
-            _say(least >= LEAST),
-        ],
-        [
+            least >= LEAST,
+        ),
+        Goal(
             f"Well above the noise, between {LEAST:.0%} and {MOST:.0%}",
             f"{min(above):.1%} to {max(above):.1%}",
-            _say(min(above) >= LEAST and max(above) <= MOST),
-        ],
+            min(above) >= LEAST and max(above) <= MOST,
+        ),
     ]
-
-
-def _say(met: bool) -> str:
-    return "yes" if met else "**no**"
-
-
-def _write_study(study: Study, tallies: dict[str, Tally]) -> str:
-    rows, summaries = [], []
-    told = [statistic.name for statistic in find_statistics()]
-    for name, tally in tallies.items():
-        for level, title in enumerate(("nation", "state", "county")):
-            shares = [f"{tally.share(level, kind):.1%}" for kind in KINDS]
-            widths = [f"{tally.mean_width(level, kind):,.1f}" for kind in KINDS[1:]]
-            rows.append([f"`{name}`", title, *shares, *widths])
-            summaries.append(
-                [f"`{name}`", title, *(f"{tally.share(level, statistic):.1%}" for statistic in told)]
-            )
-    header = ["mechanism", "level", *KINDS, "width, not zero", "width, well above"]
-    return "\n\n".join(
-        [
-            f"## {study.sizes:,} sizes: {study.releases} releases, {study.replicates} replicates each",
-            write_table(header, rows),
-            "The numbers that sum up a region, covered:",
-            write_table(["mechanism", "level", *(f"`{name}`" for name in told)], summaries),
-        ]
-    )
 
 
 if __name__ == "__main__":

@@ -5,18 +5,25 @@ from dataclasses import dataclass
 from functools import partial
 
 import tallytree as tt
-from benchmarks import relaxed_points, relaxed_trees
-from benchmarks.attempts import tell
-from benchmarks.comparison import RelaxedRace, time_ours
-from benchmarks.instances import Instance, make_nation, measure_counts
-from benchmarks.memory import peak_memory, reset_peak
-from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, write_program
+from benchmarks.instances import (
+    CALLS,
+    DIRECT,
+    PLAIN_JOINT,
+    Instance,
+    RelaxedRace,
+    make_nation,
+    measure_counts,
+    time_ours,
+)
+from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Form, Outcome, Posed, write_program
+from benchmarks.records import Data, Table, write_megabytes, write_ratio, write_seconds, write_table
+from benchmarks.relaxations import RelaxedPoint, TreePoint, relax_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
-from benchmarks.solvers.outcome import Outcome, Posed
-from benchmarks.timing import LEAST_SIZES, Timing, find_growth, time_call
-from benchmarks.variants import DIRECT, PLAIN_JOINT
+from benchmarks.timing import LEAST_SIZES, Timing, find_growth, peak_memory, reset_peak, tell, time_call
 from tallytree.datasets.invented import generate_city
+from tallytree.drawing.curves import Curve, draw
 from tallytree.errors import MechanismError
+from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.research.reproduction.runs import Child, Failure
 
@@ -36,7 +43,7 @@ class Model:
     """Our own."""
     form: Form
     """The form that suits the solvers best."""
-    relax: Callable[[Instance], float]
+    relax: Callable[[Instance], TreePoint | RelaxedPoint]
     """The relaxed optimum as we find it."""
     solvers: tuple[Solver, ...]
 
@@ -101,22 +108,12 @@ class Ladder:
 def list_models() -> tuple[Model, Model]:
     """Both of the paper's models."""
     return (
-        Model("M_H", DIRECT, DIRECT_FORMS[-1], relax_direct, DIRECT_SOLVERS),
-        Model("M_c", PLAIN_JOINT, JOINT_FORMS[-1], relax_joint, JOINT_SOLVERS),
+        Model("M_H", DIRECT, DIRECT_FORMS[-1], relax_tree, DIRECT_SOLVERS),
+        Model("M_c", PLAIN_JOINT, JOINT_FORMS[-1], relax_point, JOINT_SOLVERS),
     )
 
 
-def relax_direct(instance: Instance) -> float:
-    """Our relaxed optimum of Model M_H."""
-    return relaxed_trees.relax_instance(instance).objective
-
-
-def relax_joint(instance: Instance) -> float:
-    """Our relaxed optimum of Model M_c."""
-    return relaxed_points.relax_instance(instance).objective
-
-
-def measure_ladder(model: Model, steps: Sequence[Step], most_seconds: float) -> Ladder:
+def measure(model: Model, steps: Sequence[Step], most_seconds: float) -> Ladder:
     """Every solver of ``model`` in a process of its own, which has ``most_seconds`` for each instance."""
     climbs = []
     for solver in model.solvers:
@@ -152,7 +149,7 @@ def time_steps(solver: Solver, model: Model, steps: Sequence[Step]) -> Iterator[
         solution = instance.solve()  # warm: compiled
         instance.check(solution)
         ours, alone = time_ours(instance)
-        reference = float(solution.objective) if solver.whole else model.relax(instance)
+        reference = float(solution.objective) if solver.whole else model.relax(instance).objective
         yield None
         yield _time_solver(solver, step, posed, ours, alone, reference)
 
@@ -186,3 +183,163 @@ def _time_solver(
         violation=posed.program.violation(outcome.y),
         peak=peak_memory(),
     )
+
+
+PLOTS = {"M_H": "solvers-direct.svg", "M_c": "solvers-joint.svg"}
+AGREEMENT = 1e-6
+
+
+def judge(ladders: Sequence[Ladder]) -> list[Goal]:
+    """For each model, by the solver that is furthest off."""
+    return [_judge_agreement(ladder) for ladder in ladders]
+
+
+def _judge_agreement(ladder: Ladder) -> Goal:
+    """Either side could be off: so neither may be above the other by more."""
+    statement = (
+        f"Model {ladder.model.name}: the relaxed optimum of every general solver is ours, "
+        f"to a relative {AGREEMENT:g}"
+    )
+    runs = [
+        (climb.solver.name, rung) for climb in ladder.climbs for rung in climb.rungs if not climb.solver.whole
+    ]
+    if not runs:
+        return Goal.open(statement)
+    name, worst = max(runs, key=lambda run: abs(run[1].difference))
+    return Goal(
+        statement,
+        f"{worst.difference:+.1e}, {name} at {worst.step.label} sizes (the furthest of {len(runs)} runs of "
+        f"{len({name for name, _ in runs})} solvers)",
+        abs(worst.difference) <= AGREEMENT,
+    )
+
+
+def draw_times(ladder: Ladder) -> str:
+    """Time against cells, with a cross where one was given up."""
+    curves = [Curve(ladder.model.variant.label, [(float(x), y) for x, y in ladder.list_ours()])]
+    for climb in ladder.climbs:
+        points = [(float(rung.cells), rung.peer.seconds) for rung in climb.rungs]
+        cross = None
+        if climb.failure and climb.failure.timed_out and climb.stopped_at:
+            cross = float(ladder.cells[ladder.steps.index(climb.stopped_at)]), ladder.most_seconds
+        if points or cross:
+            curves.append(Curve(climb.solver.name, points, given_up=cross))
+    return draw([curve for curve in curves if curve.marks], "cells", limit=ladder.most_seconds)
+
+
+LARGEST = Table[tuple[Solver, Rung]](
+    ("solver", lambda run: run[0].name, "{}"),
+    ("method", lambda run: run[0].kind, "{}"),
+    ("size", lambda run: run[1].step.label, "{}"),
+    ("s", lambda run: run[1].peer.seconds, write_seconds),
+    ("of it set-up s", lambda run: run[1].setup_seconds, write_seconds),
+    ("processors", lambda run: run[1].peer.processors, "{:.1f}"),
+    ("iterations", lambda run: run[1].iterations, "{:,}"),
+    ("ratio", lambda run: run[1].ratio, lambda ratio: f"**{write_ratio(ratio)}**"),
+    ("ratio, one processor", lambda run: run[1].ratio_alone, write_ratio),
+    ("misses a condition by", lambda run: run[1].violation, "{:.0e}"),
+    ("process peak MB", lambda run: run[1].peak, write_megabytes),
+)
+
+
+def record(ladder: Ladder) -> Data:
+    """The data."""
+    ours = dict(ladder.list_ours())
+    last = ladder.list_ours()[-LEAST_SIZES:]
+    return {
+        "model": ladder.model.name,
+        "form": ladder.model.form.label,
+        "mechanism": ladder.model.variant.label,
+        "exact": ladder.model.variant.make().exact,
+        "most seconds": ladder.most_seconds,
+        "sizes": [step.label for step in ladder.steps],
+        "cells": list(ladder.cells),
+        "s": [ours.get(cells) for cells in ladder.cells],
+        "growth exponent": find_growth([x for x, _ in last], [y for _, y in last]),
+        "climbs": [_record_climb(climb) for climb in ladder.climbs],
+        "largest": LARGEST.record(
+            (climb.solver, rung) for climb in ladder.climbs for rung in climb.rungs[-1:]
+        ),
+        "tolerances": {
+            solver.name: solver.tolerances() for solver in ladder.model.solvers if solver.tolerances
+        },
+    }
+
+
+def _record_climb(climb: Climb) -> Data:
+    return {
+        "solver": climb.solver.name,
+        "s": {rung.step.label: rung.peer.seconds for rung in climb.rungs},
+        "ratio": {rung.step.label: rung.ratio for rung in climb.rungs},
+        "above ours": {rung.step.label: rung.difference for rung in climb.rungs},
+        "growth exponent": climb.growth,
+        "stopped at": climb.stopped_at.label if climb.stopped_at else None,
+        "reason": climb.failure.reason if climb.failure else None,
+        "too slow": bool(climb.failure and climb.failure.timed_out),
+    }
+
+
+def write(data: Data) -> str:
+    """The section about one model."""
+    exponents = [data["growth exponent"], *(climb["growth exponent"] for climb in data["climbs"])]
+    times = [
+        ("cells", *map("{:,}".format, data["cells"])),
+        (f"`{data['mechanism']}`", *("" if s is None else write_seconds(s) for s in data["s"])),
+        *_list_rows(data, "s", write_seconds),
+    ]
+    growth = ["", *("" if exponent is None else f"{exponent:.2f}" for exponent in exponents)]
+    header = ("solver", *data["sizes"])
+    whole = (
+        "which are optimal, so it should be zero"
+        if data["exact"]
+        else "which are near the optimum, so it may be below"
+    )
+    stops = [
+        f"- {climb['solver']} at {climb['stopped at']} sizes: {climb['reason']}"
+        for climb in data["climbs"]
+        if climb["stopped at"] and not climb["too slow"]
+    ]
+    return f"""## General solvers on Model {data["model"]}
+
+The model as a sparse quadratic program, in the form *{data["form"]}*, given to solvers that
+know nothing of hierarchies; beside each, `{data["mechanism"]}` on the same instance. Epsilon is
+{EPSILON}; the sizes are of the invented city (the first figure's) and then of the invented nation. Every
+solver ran in a process of its own, with at most {data["most seconds"]:.0f} s for an instance; the first that
+it could not do was its last. Set-up and solving are timed, the matrices are written before; fast calls were
+made several times, and ours {CALLS} times, for the best. Solvers for real numbers find the relaxed optimum
+and leave rounding to others: ours, which rounds too, is timed with that.
+
+Seconds; the growth exponent is over the largest {LEAST_SIZES} sizes that were solved:
+
+{write_table((*header, "growth exponent"), [(*row, last) for row, last in zip(times, growth, strict=True)])}
+
+![Time against cells, both logarithmic]({PLOTS[data["model"]]})
+
+How many times longer than ours:
+
+{write_table(header, _list_rows(data, "ratio", write_ratio))}
+
+How far the objective is above ours, relatively: above our relaxed optimum, and for whole numbers above that
+of our whole numbers ({whole}):
+
+{write_table(header, _list_rows(data, "above ours", "{:+.0e}".format))}
+
+At the largest size that each solved:
+
+{LARGEST.write(data["largest"])}
+
+They stop at: {"; ".join(f"{name}, {rule}" for name, rule in data["tolerances"].items())}.""" + (
+        "\n\n" + "\n".join(stops) if stops else ""
+    )
+
+
+def _list_rows(data: Data, what: str, write: Callable[[float], str]) -> list[tuple[str, ...]]:
+    """A cell for each solver and instance, or why it stopped there; nothing after that."""
+    rows = []
+    for climb in data["climbs"]:
+        cells = {size: write(value) for size, value in climb[what].items()}
+        if climb["stopped at"]:
+            too_slow = f"over {data['most seconds']:.0f} s"
+            cells[climb["stopped at"]] = too_slow if climb["too slow"] else "cannot, see below"
+        rows.append((climb["solver"], *(cells.get(size, "") for size in data["sizes"])))
+    return rows

@@ -4,27 +4,23 @@ It plans on invented households, as many in each county as the county table says
 sizes. What it expects is then measured on the table.
 """
 
-import argparse
 import sys
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
 
 import numpy as np
 
 import tallytree as tt
-from benchmarks.goals import write_goals
-from benchmarks.markdown import write_table
+from benchmarks import records
+from benchmarks.records import Data, Table
 from tallytree.datasets import make_census, read_county_table
 from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError
 from tallytree.planning.advice import Advice, advise
 from tallytree.planning.forecasts import Forecast, LevelError, forecast, parse_goal
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.measuring import describe_machine
 from tallytree.research.reproduction.study_data import COUNTY_FILE
 
-PAGE = Path(__file__).parent / "PLANNING.md"
 EPSILONS = ("0.1", "0.5", "1")
 RUNS = 30
 WITHIN = 0.15
@@ -37,39 +33,61 @@ by the run that measured it."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Plan, measure, and write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.planning", description=__doc__)
+    parser = records.make_parser("planning", "PLANNING.md", __doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: PLANNING.md)")
     options = parser.parse_args(arguments)
     try:
         truth = make_census(read_county_table(options.data / COUNTY_FILE))
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    options.out.write_text(write_page(truth, EPSILONS, RUNS), encoding="utf-8")
+    records.publish("planning", measure(truth, EPSILONS, RUNS), write_page, options.out)
     return 0
 
 
-def write_page(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> str:
-    """The page about the plans for ``epsilons``, measured ``runs`` times each."""
-    machine = describe_machine()
+def measure(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> Data:
+    """The data of the plans for ``epsilons``, measured ``runs`` times each."""
+    facts = records.list_facts("make planning DATA=FOLDER")
     households = truth.leaf.sum(axis=1)
     invented = invent_sizes(households, truth.sizes, np.random.default_rng(SEED))
     stand_in = tt.GroupCounts(truth.hierarchy, truth.sizes, invented)
     cases = [_check(truth, stand_in, epsilon, runs) for epsilon in epsilons]
-    facts = {"Date": str(date.today()), **machine, "Command": "`make planning DATA=FOLDER`"}
-    return "\n\n".join(
-        [
-            "# Planning",
-            INTRODUCTION.format(runs=runs),
-            write_table(["", ""], facts.items()),
-            write_goals(_judge(cases)),
-            *(_write_case(*case) for case in cases),
-            "",
-        ]
+    plans = [
+        {
+            "epsilon": float(advice.epsilon),
+            "split": dict(advice.planned.budget),
+            "levels": LEVELS.record(zip(advice.planned.levels, found.levels, rival.levels, strict=True)),
+        }
+        for advice, found, rival in cases
+    ]
+    return {"facts": facts, "runs": runs, "goals": records.GOALS.record(_judge(cases)), "plans": plans}
+
+
+def write_page(data: Data) -> str:
+    """The page."""
+    return records.join_parts(
+        "# Planning",
+        INTRODUCTION.format(runs=data["runs"]),
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
+        *map(_write_plan, data["plans"]),
     )
 
 
+def _write_plan(plan: Data) -> str:
+    split = ", ".join(f"{name} {share} %" for name, share in plan["split"].items())
+    return f"## Epsilon {plan['epsilon']:g}: {split}\n\n{LEVELS.write(plan['levels'])}"
+
+
+LEVELS = Table[tuple[LevelError, LevelError, LevelError]](
+    ("level", lambda row: row[1].level, "{}"),
+    ("L1, expected", lambda row: row[0].l1, "{:,.0f}"),
+    ("L1, measured", lambda row: [row[1].l1, row[1].l1_deviation], "{0[0]:,.0f} ± {0[1]:,.0f}"),
+    ("EMD, expected", lambda row: row[0].emd, "{:,.1f}"),
+    ("EMD, measured", lambda row: row[1].emd, "{:,.1f}"),
+    ("L1, `cumulative-dp`, even", lambda row: row[2].l1, "{:,.0f}"),
+)
+"""What was expected at a level, what was measured, and what `cumulative-dp` gave."""
 Case = tuple[Advice, Forecast, Forecast]
 """The plan; what it gave on the truth; and `cumulative-dp` with an even split on the truth."""
 
@@ -109,30 +127,6 @@ def _judge(cases: Sequence[Case]) -> list[Goal]:
 
 def _error(level: LevelError, name: str) -> float:
     return level.l1 if name == "l1" else level.emd
-
-
-def _write_case(advice: Advice, measured: Forecast, rival: Forecast) -> str:
-    split = ", ".join(f"{name} {share} %" for name, share in advice.planned.budget.items())
-    rows = [
-        [
-            here.level,
-            f"{expected.l1:,.0f}",
-            f"{here.l1:,.0f} ± {here.l1_deviation:,.0f}",
-            f"{expected.emd:,.1f}",
-            f"{here.emd:,.1f}",
-            f"{other.l1:,.0f}",
-        ]
-        for expected, here, other in zip(advice.planned.levels, measured.levels, rival.levels, strict=True)
-    ]
-    header = [
-        "level",
-        "L1, expected",
-        "L1, measured",
-        "EMD, expected",
-        "EMD, measured",
-        "L1, `cumulative-dp`, even",
-    ]
-    return f"## Epsilon {float(advice.epsilon):g}: {split}\n\n{write_table(header, rows)}"
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 """The relaxed Models M_H and M_c as sparse quadratic programs, in the forms that a solver is given them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csc_matrix
+from scipy.sparse import csc_matrix, identity, vstack
 
 from benchmarks.instances import Instance
 from tallytree.privacy.queries import CUMULATIVE
@@ -60,6 +61,20 @@ class Program:
             misses.append(self.least_steps - self.steps @ y)
         return max(float(miss.max()) for miss in misses)
 
+    def stack(self, *, bounds: bool) -> tuple[csc_matrix, Floats, Floats]:
+        """The conditions as least <= C y <= most, the equations first; with ``bounds`` those on y as well."""
+        blocks, lower = [self.equalities], [self.right_side]
+        if bounds:
+            blocks.append(identity(len(self.lower), format="csc"))
+            lower.append(self.lower)
+        if self.steps is not None and self.least_steps is not None:
+            blocks.append(self.steps)
+            lower.append(self.least_steps)
+        least = np.concatenate(lower)
+        most = np.full(len(least), np.inf)
+        most[: len(self.right_side)] = self.right_side
+        return csc_matrix(vstack(blocks)), least, most
+
 
 def write_program(instance: Instance, form: Form) -> Program:
     """Variables for every region and size, level by level; rows for every parent and size, and G."""
@@ -95,3 +110,31 @@ def _write_order(instance: Instance, form: Form) -> csc_matrix | None:
         return steps
     inner = np.concatenate([hierarchy.has_children(level) for level in hierarchy.levels])
     return csc_matrix(steps[np.flatnonzero(np.repeat(~inner, sizes - 1))])
+
+
+@dataclass(frozen=True, eq=False)
+class Posed:
+    """An instance, and the same as a program."""
+
+    instance: Instance
+    program: Program
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What one call of a solver came to."""
+
+    y: Floats
+    """In the program's variables."""
+    solved: bool
+    """To its tolerances, as it says."""
+    status: str
+    iterations: int
+    """Of whatever it counts."""
+    setup_seconds: float
+
+
+Solve = Callable[[], Outcome]
+"""Set up and solve: this is timed."""
+Prepare = Callable[[Posed], Solve]
+"""Put the program into the shape that a solver wants: this is not."""

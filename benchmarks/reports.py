@@ -7,30 +7,26 @@ is in it.
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 import tallytree as tt
-from benchmarks.markdown import write_seconds, write_table
+from benchmarks import records
+from benchmarks.records import Data, write_seconds, write_table
 from benchmarks.timing import best, time_call
 from tallytree.datasets.invented import generate_nation
 from tallytree.intervals.replicates import REPLICATES
 from tallytree.report.report_page import write_report
-from tallytree.research.reproduction.measuring import describe_machine
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-PAGE = Path(__file__).parent / "REPORT.md"
 TURNS = 7
 MOST_FOR_INTERVALS = 300.0
 MOST_TO_WRITE = 20.0
@@ -45,24 +41,9 @@ when its explorer is drawn and answers a search; an empty page, when it has load
 the run that measured it."""
 
 
-@dataclass(frozen=True)
-class Opening:
-    """Seconds until a page is usable, turn by turn."""
-
-    report: list[float]
-    empty: list[float]
-
-    @property
-    def ratio(self) -> float:
-        """How many times as long as the empty page."""
-        return median(self.report) / median(self.empty)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.reports", description=__doc__)
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: REPORT.md)")
-    options = parser.parse_args(arguments)
+    options = records.make_parser("reports", "REPORT.md", __doc__).parse_args(arguments)
     release = tt.release(generate_nation(), epsilon="1")
     from playwright.sync_api import sync_playwright
 
@@ -71,13 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit("There is no Chromium: scripts/install-system-packages installs it.")
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        options.out.write_text(write_page(release, TURNS, browser), encoding="utf-8")
+        records.publish("reports", measure(release, TURNS, browser), write_page, options.out)
         browser.close()
     return 0
 
 
-def write_page(release: tt.Release, turns: int, browser: Browser, replicates: int = REPLICATES) -> str:
-    """The page, from ``turns`` turns."""
+def measure(release: tt.Release, turns: int, browser: Browser, replicates: int = REPLICATES) -> Data:
+    """The data, from ``turns`` turns."""
+    facts = records.list_facts("make report-bench")
     with tempfile.TemporaryDirectory() as folder:
         making, complete = time_call(lambda: tt.add_intervals(release, replicates=replicates))
         complete.save(Path(folder) / "release")
@@ -90,47 +72,53 @@ def write_page(release: tt.Release, turns: int, browser: Browser, replicates: in
             ]
         )
         size = file.stat().st_size
-        opening = measure_opening(file, turns, browser)
+        opening, empty = measure_opening(file, turns, browser)
     low, high = release.sizes
-    seconds = median(opening.report)
+    return {
+        "facts": facts,
+        "regions": release.hierarchy.region_count,
+        "sizes": high - low + 1,
+        "mechanism": release.manifest["mechanism"]["name"],
+        "turns": turns,
+        "replicates": replicates,
+        "s": {"intervals": making.seconds, "write": writing.seconds, "open": opening, "open empty": empty},
+        "bytes": size,
+        "ratio": opening / empty,
+    }
+
+
+def write_page(data: Data) -> str:
+    """The page."""
+    spent, size = data["s"], data["bytes"]
+    steps = [
+        ("make the intervals", "intervals", MOST_FOR_INTERVALS),
+        ("read the release, check it, write the report", "write", MOST_TO_WRITE),
+        ("open it until it is usable", "open", MOST_TO_OPEN),
+        ("open an empty page of that size", "open empty", None),
+    ]
     rows = [
-        ["make the intervals", write_seconds(making.seconds), f"{MOST_FOR_INTERVALS:.0f}"],
-        [
-            "read the release, check it, write the report",
-            write_seconds(writing.seconds),
-            f"{MOST_TO_WRITE:.0f}",
-        ],
-        ["open it until it is usable", write_seconds(seconds), f"{MOST_TO_OPEN:.0f}"],
-        ["open an empty page of that size", write_seconds(median(opening.empty)), ""],
+        (what, write_seconds(spent[step]), "" if most is None else f"{most:.0f}")
+        for what, step, most in steps
     ]
     verdicts = [
-        ("intervals in minutes", making.seconds < MOST_FOR_INTERVALS),
-        ("written in time", writing.seconds < MOST_TO_WRITE),
-        ("usable in time", seconds < MOST_TO_OPEN),
+        ("intervals in minutes", spent["intervals"] < MOST_FOR_INTERVALS),
+        ("written in time", spent["write"] < MOST_TO_WRITE),
+        ("usable in time", spent["open"] < MOST_TO_OPEN),
         ("below 10 MB", size < MOST_BYTES),
     ]
-    facts = [["Measured on", str(date.today())], *map(list, describe_machine().items())]
-    return "\n\n".join(
-        [
-            "# Intervals and the report: how fast",
-            INTRODUCTION.format(
-                regions=release.hierarchy.region_count,
-                sizes=high - low + 1,
-                mechanism=release.manifest["mechanism"]["name"],
-                turns=turns,
-                replicates=replicates,
-            ),
-            write_table(["", "seconds", "at most"], rows),
-            f"The report has {size / 1e6:.2f} MB, and takes {opening.ratio:.1f} times as long to be usable "
-            "as the empty page.",
-            "\n".join(f"- {what}: {'yes' if held else '**no**'}" for what, held in verdicts),
-            write_table(["", ""], facts) + "\n",
-        ]
+    return records.join_parts(
+        "# Intervals and the report: how fast",
+        INTRODUCTION.format_map(data),
+        write_table(["", "seconds", "at most"], rows),
+        f"The report has {size / 1e6:.2f} MB, and takes {data['ratio']:.1f} times as long to be usable as "
+        "the empty page.",
+        "\n".join(f"- {what}: {'yes' if held else '**no**'}" for what, held in verdicts),
+        records.write_facts(data),
     )
 
 
-def measure_opening(file: Path, turns: int, browser: Browser) -> Opening:
-    """Open the report and an empty page of its size in turns, each in a window of its own."""
+def measure_opening(file: Path, turns: int, browser: Browser) -> tuple[float, float]:
+    """Open the report and an empty page of its size in turns, each in a window of its own: median seconds."""
     empty = file.with_name("empty.html")
     frame = "<!doctype html><html data-ready><title>empty</title><!--{}--></html>"
     empty.write_text(frame.format("x" * (file.stat().st_size - len(frame) + 2)))
@@ -140,7 +128,7 @@ def measure_opening(file: Path, turns: int, browser: Browser) -> Opening:
     for _ in range(turns):
         for page, seconds in found.items():
             seconds.append(_open(browser, page))
-    return Opening(found[file], found[empty])
+    return median(found[file]), median(found[empty])
 
 
 def _open(browser: Browser, file: Path) -> float:

@@ -15,39 +15,42 @@ from benchmarks.ladders import Step
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Sizes and epsilons of each part; the regions are always all of the invented nation."""
+    """Sizes and epsilons of each part, as in a full run; the regions are all of the invented nation."""
 
-    scaling_sizes: tuple[int, ...]
-    scaling_epsilons: tuple[str, ...]
-    scaling_repeats: int
-    peer_epsilons: tuple[str, ...]
-    piqp_sizes: tuple[int, ...]
-    most_table_sizes: int | None
+    scaling_sizes: tuple[int, ...] = (100, 200, 300, 600, 1000)
+    scaling_epsilons: tuple[str, ...] = ("0.1", "0.5", "1")
+    scaling_repeats: int = 20
+    peer_epsilons: tuple[str, ...] = ("0.1", "1")
+    piqp_sizes: tuple[int, ...] = (100, 300, 1000)
+    most_table_sizes: int | None = None
     """None: as many sizes as the cost tables can do."""
-    rounds: int
+    rounds: int = 2
     """How often the two sides of a comparison take turns."""
-    nation_sizes: tuple[int, ...]
-    nation_seconds: float
+    nation_sizes: tuple[int, ...] = (100, 300, 1000)
+    nation_seconds: float = 120.0
     """How long a mechanism may take there before it is given up."""
-    fit_rounds: int
-    calls: int
+    fit_rounds: int = 10
+    calls: int = 20
     """The most calls of a mechanism for its best time; slow ones get fewer."""
-    joint_repeats: int
-    joint_piqp_sizes: tuple[int, ...]
-    splits: tuple[tuple[int, ...], ...]
+    joint_repeats: int = 10
+    joint_piqp_sizes: tuple[int, ...] = (50, 200)
+    splits: tuple[tuple[int, ...], ...] = ((1, 1, 1), (1, 2, 7), (1, 1, 98), (7, 2, 1), (98, 1, 1))
     """Of epsilon over nation, state and county."""
-    ladder: Sequence[Step]
+    ladder: Sequence[Step] = (
+        *(Step("city", sizes) for sizes in (2, 3, 5, 10, 20, 50)),
+        *(Step("nation", sizes) for sizes in (10, 30, 100, 300)),
+    )
     """The instances for general solvers, from small to large."""
-    ladder_seconds: float
+    ladder_seconds: float = 30.0
     """How long a general solver may take for one of them."""
-    reconciliation_sizes: tuple[int, ...]
-    noise_turns: int
-    noise_draws: int
-    noise_peer_draws: int
-    noise_sizes: tuple[int, ...]
-    people_shares: tuple[float, ...]
+    reconciliation_sizes: tuple[int, ...] = (10, 30, 100, 300)
+    noise_turns: int = 3
+    noise_draws: int = 2_000_000
+    noise_peer_draws: int = 50_000
+    noise_sizes: tuple[int, ...] = (10, 30, 100, 300, 1000)
+    people_shares: tuple[float, ...] = (0.01, 0.03, 0.1, 0.3)
     """Of the nation's 305 million people."""
-    people_rounds: int
+    people_rounds: int = 2
 
     @property
     def largest(self) -> int:
@@ -55,35 +58,7 @@ class Settings:
         return max(self.scaling_sizes)
 
 
-FULL = Settings(
-    scaling_sizes=(100, 200, 300, 600, 1000),
-    scaling_epsilons=("0.1", "0.5", "1"),
-    scaling_repeats=20,
-    peer_epsilons=("0.1", "1"),
-    piqp_sizes=(100, 300, 1000),
-    most_table_sizes=None,
-    rounds=2,
-    nation_sizes=(100, 300, 1000),
-    nation_seconds=120.0,
-    fit_rounds=10,
-    calls=20,
-    joint_repeats=10,
-    joint_piqp_sizes=(50, 200),
-    splits=((1, 1, 1), (1, 2, 7), (1, 1, 98), (7, 2, 1), (98, 1, 1)),
-    ladder=(
-        *(Step("city", sizes) for sizes in (2, 3, 5, 10, 20, 50)),
-        *(Step("nation", sizes) for sizes in (10, 30, 100, 300)),
-    ),
-    ladder_seconds=30.0,
-    reconciliation_sizes=(10, 30, 100, 300),
-    noise_turns=3,
-    noise_draws=2_000_000,
-    noise_peer_draws=50_000,
-    noise_sizes=(10, 30, 100, 300, 1000),
-    people_shares=(0.01, 0.03, 0.1, 0.3),
-    people_rounds=2,
-)
-
+FULL = Settings()
 QUICK = Settings(
     scaling_sizes=(5, 10, 20, 40),
     scaling_epsilons=("0.5", "1"),

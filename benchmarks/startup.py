@@ -4,21 +4,16 @@ A new process imports the package, or shows the help; in turns with Python doing
 NumPy, which is what the package would cost at least if it did not wait until it needs it.
 """
 
-import argparse
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import date
 from functools import partial
-from pathlib import Path
 
-from benchmarks.goals import write_goals
-from benchmarks.markdown import write_ratio, write_seconds, write_table
+from benchmarks import records
+from benchmarks.records import Data, write_ratio, write_seconds, write_table
 from benchmarks.timing import Timing, best, time_call
 from tallytree.research.reproduction.document import Goal
-from tallytree.research.reproduction.measuring import describe_machine
 
-PAGE = Path(__file__).parent / "STARTUP.md"
 TURNS = 20
 NOTHING, IMPORT, HELP, NUMPY = "python -c pass", "import tallytree", "tallytree --help", "import numpy"
 CASES: Mapping[str, Sequence[str]] = {
@@ -37,30 +32,30 @@ that measured it."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and write the page; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.startup", description=__doc__)
-    parser.add_argument("--out", type=Path, default=PAGE, help="where to write (default: STARTUP.md)")
-    options = parser.parse_args(arguments)
-    options.out.write_text(write_page(TURNS), encoding="utf-8")
+    options = records.make_parser("startup", "STARTUP.md", __doc__).parse_args(arguments)
+    facts = records.list_facts("make startup", ("typer", "rich"))
+    records.publish("startup", {"facts": facts, **record(measure(TURNS), TURNS)}, write_page, options.out)
     return 0
 
 
-def write_page(turns: int) -> str:
-    """The page, from ``turns`` turns."""
-    facts = {"Date": str(date.today()), **describe_machine(("typer", "rich")), "Command": "`make startup`"}
-    seconds = measure(turns)
+def record(seconds: Mapping[str, float], turns: int) -> Data:
+    """The data."""
+    goals = [judge(what, seconds[what], most) for what, most in MOST_SECONDS.items()]
+    return {"turns": turns, "goals": records.GOALS.record(goals), "s": dict(seconds)}
+
+
+def write_page(data: Data) -> str:
+    """The page."""
     rows = [
-        (f"`{what}`", write_seconds(spent), write_ratio(spent / seconds[NOTHING]))
-        for what, spent in seconds.items()
+        (f"`{what}`", write_seconds(spent), write_ratio(spent / data["s"][NOTHING]))
+        for what, spent in data["s"].items()
     ]
-    return "\n\n".join(
-        [
-            "# Startup",
-            INTRODUCTION.format(turns=turns),
-            write_table(["", ""], facts.items()),
-            write_goals([judge(what, seconds[what], most) for what, most in MOST_SECONDS.items()]),
-            write_table(["", "seconds", f"times `{NOTHING}`"], rows),
-            "",
-        ]
+    return records.join_parts(
+        "# Startup",
+        INTRODUCTION.format(turns=data["turns"]),
+        records.write_facts(data),
+        records.GOALS.write(data["goals"]),
+        write_table(["", "seconds", f"times `{NOTHING}`"], rows),
     )
 
 

@@ -1,12 +1,17 @@
-"""How long a call takes, and on how many processors."""
+"""What a call takes: time, processors and memory; here, or in a fresh process."""
 
+import ctypes
 import math
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
+
+from tallytree.research.reproduction.runs import Failure, run_in_child
 
 R = TypeVar("R")
 
@@ -62,3 +67,66 @@ def one_processor() -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+def resident_memory() -> int:
+    """Bytes that this process has in memory now."""
+    return _read_status("VmRSS")
+
+
+def peak_memory() -> int:
+    """The most bytes it has had in memory since it started, or since the last reset.
+
+    Not from getrusage, whose figure survives exec, and so starts at the memory of the process that
+    started this one.
+    """
+    return _read_status("VmHWM")
+
+
+def return_freed_memory() -> None:
+    """Let the allocator (glibc's) give back what it keeps for later."""
+    ctypes.CDLL(None).malloc_trim(0)
+
+
+def reset_peak() -> None:
+    """Let the peak start anew, from the present."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _read_status(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A part that could not be measured, and why."""
+
+    what: str
+    reason: str
+
+
+def attempt(what: str, job: Callable[[], R | Failure], missing: list[Missing]) -> R | None:
+    """What ``job`` measures; if it cannot, that goes to ``missing``."""
+    tell(what)
+    outcome = run_in_child(job)
+    if isinstance(outcome, Failure):
+        tell(f"  {outcome.reason}")
+        missing.append(Missing(what, outcome.reason))
+        return None
+    return outcome
+
+
+def attempt_all(jobs: Iterable[tuple[str, Callable[[], R | Failure]]], missing: list[Missing]) -> list[R]:
+    """One after the other: what those measure that can."""
+    outcomes = [attempt(what, job, missing) for what, job in jobs]
+    return [outcome for outcome in outcomes if outcome is not None]
+
+
+def tell(line: str) -> None:
+    """Say what is being done."""
+    print(line, file=sys.stderr, flush=True)
+
+
+GROWTH = 1.1
+"""Linear, with room for caches that no longer hold the data."""

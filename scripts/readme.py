@@ -1,8 +1,8 @@
 """Write the README's table of mechanisms: ``python -m scripts.readme``.
 
-Errors and true epsilons are those of the page of the last reproduction, seconds those of the last benchmark;
-what is promised is taken from the mechanisms themselves. So nothing in the table is typed by hand. It is
-written anew after either was run, and a test checks that it was.
+Errors and true epsilons are those of the page of the last reproduction, seconds those that the last benchmark
+kept as data; what is promised is taken from the mechanisms themselves. So nothing in the table is typed by
+hand. It is written anew after either was run, and a test checks that it was.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import re
 import sys
 from pathlib import Path
 
+from benchmarks.records import read_data
+
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import MECHANISMS
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 REPRODUCTION = ROOT / "docs" / "reproduction" / "page.md"
-BENCHMARKS = ROOT / "benchmarks" / "RESULTS.md"
 BEGIN, END = "<!-- mechanisms: make readme -->", "<!-- end of mechanisms -->"
 
 EPSILON = "1"
+CASE = "1,000 sizes, epsilon 1"
+"""The benchmark's."""
 LEVELS = ("nation", "state", "county")
 SOUND, PUBLISHED = "cumulative-chain (sound)", "cumulative-chain (published)"
 ROWS = (
@@ -61,7 +64,7 @@ def write_table() -> str:
     errors = read_table(page, "### Census")
     distances = read_table(page, "### EMD, and errors in small sizes: Census")
     limits = read_table(page, "### Census: 3,195 regions, 1,000 sizes")
-    seconds = read_table(BENCHMARKS.read_text(encoding="utf-8"), "## Every mechanism at Census size")
+    seconds = {each["mechanism"]: each["s"].get(CASE) for each in read_data("bench")["nation"]["series"]}
     lines = [HEADER, ["---"] * len(HEADER)]
     for name in ROWS:
         kind = find_kind(name)
@@ -93,11 +96,10 @@ def read_table(page: str, heading: str) -> dict[str, Row]:
     return found
 
 
-def find_seconds(measured: Row | None, limit: Row) -> str:
+def find_seconds(measured: float | None, limit: Row) -> str:
     """At 1,000 sizes, or why there are none."""
-    value = measured["1,000 sizes, epsilon 1"] if measured else ""
-    if re.fullmatch(r"[0-9.]+", value):
-        return f"{float(value):.2g}"
+    if measured is not None:
+        return f"{measured:.2g}"
     return limit[f"epsilon {EPSILON}"].removesuffix(" s") if ">" in limit[f"epsilon {EPSILON}"] else "cannot"
 
 

@@ -4,21 +4,18 @@ import time
 
 import clarabel
 import numpy as np
-from scipy.sparse import csc_matrix, identity, triu, vstack
+from scipy.sparse import csc_matrix, diags, triu
 
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Solve
 
 
 def prepare(posed: Posed) -> Solve:
     """As A y + s = b, where s is zero or not negative."""
     program = posed.program
-    blocks = [program.equalities, -identity(len(program.lower), format="csc")]
-    right = [program.right_side, -program.lower]
-    if program.steps is not None and program.least_steps is not None:
-        blocks.append(-program.steps)
-        right.append(-program.least_steps)
-    conditions, sides = csc_matrix(vstack(blocks)), np.concatenate(right)
+    rows, least, _ = program.stack(bounds=True)
     quadratic, equal = csc_matrix(triu(program.quadratic)), len(program.right_side)
+    signs = np.where(np.arange(len(least)) < equal, 1.0, -1.0)
+    conditions, sides = csc_matrix(diags(signs) @ rows), signs * least
 
     def solve() -> Outcome:
         start = time.perf_counter()

@@ -7,9 +7,8 @@ the same name, and a process can only have one of them.
 import time
 
 import numpy as np
-from scipy.sparse import csc_matrix, vstack
 
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Solve
 from tallytree.research.reproduction.runs import Failure, run_in_child
 
 
@@ -18,13 +17,7 @@ def prepare(posed: Posed) -> Solve:
     import highspy
 
     program = posed.program
-    blocks, lower = [program.equalities], [program.right_side]
-    if program.steps is not None and program.least_steps is not None:
-        blocks.append(program.steps)
-        lower.append(program.least_steps)
-    conditions, least = csc_matrix(vstack(blocks)), np.concatenate(lower)
-    most = np.full(len(least), highspy.kHighsInf)
-    most[: len(program.right_side)] = program.right_side
+    conditions, least, most = program.stack(bounds=False)
     columns = len(program.lower)
 
     lp = highspy.HighsLp()

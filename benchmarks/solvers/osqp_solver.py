@@ -2,11 +2,10 @@
 
 import time
 
-import numpy as np
 import osqp
-from scipy.sparse import csc_matrix, identity, triu, vstack
+from scipy.sparse import csc_matrix, triu
 
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Solve
 
 TOLERANCE = 1e-8
 MOST_ITERATIONS = 10_000_000
@@ -16,14 +15,7 @@ MOST_ITERATIONS = 10_000_000
 def prepare(posed: Posed) -> Solve:
     """As l <= A y <= u."""
     program = posed.program
-    blocks = [program.equalities, identity(len(program.lower), format="csc")]
-    lower = [program.right_side, program.lower]
-    if program.steps is not None and program.least_steps is not None:
-        blocks.append(program.steps)
-        lower.append(program.least_steps)
-    conditions, least = csc_matrix(vstack(blocks)), np.concatenate(lower)
-    most = np.full(len(least), np.inf)
-    most[: len(program.right_side)] = program.right_side
+    conditions, least, most = program.stack(bounds=True)
     quadratic = csc_matrix(triu(program.quadratic))
 
     def solve() -> Outcome:

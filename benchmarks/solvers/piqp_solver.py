@@ -4,8 +4,7 @@ import time
 
 import piqp
 
-from benchmarks.programs import Program
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
+from benchmarks.programs import Outcome, Posed, Program, Solve
 
 
 def prepare(posed: Posed) -> Solve:

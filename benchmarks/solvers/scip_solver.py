@@ -11,7 +11,7 @@ from pyscipopt import Model, quicksum
 from pyscipopt.scip import Variable
 from scipy.sparse import csc_matrix
 
-from benchmarks.solvers.outcome import Floats, Outcome, Posed, Solve
+from benchmarks.programs import Floats, Outcome, Posed, Solve
 
 Rows = list[tuple[list[tuple[float, int]], float]]
 

@@ -4,42 +4,32 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 from fractions import Fraction
 from functools import partial
 from importlib.util import find_spec
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from benchmarks import ladders, noise, people, whole_run
+from benchmarks.direct import DirectReport, TablesRun, run_tables
 from benchmarks.fits import compare_chain, compare_rows
-from benchmarks.instances import Instance, measure_counts
-from benchmarks.joint_peer import run_joint_piqp
-from benchmarks.ladder_goals import judge_ladders
-from benchmarks.ladder_results import draw_ladder, write_ladder
+from benchmarks.growth import Growth, MemoryUse, measure_scaling
+from benchmarks.instances import DIRECT, JOINT, PLAIN_JOINT, Instance, measure_counts
+from benchmarks.joint import JointReport, run_joint_piqp, run_splits
 from benchmarks.ladders import Climb, Ladder, Model, Rung, Step, climb, list_models, time_steps
-from benchmarks.memory import MemoryUse
-from benchmarks.noise_goals import judge_noise
-from benchmarks.noise_measuring import Draws, measure_noise
-from benchmarks.people.commands import Run, run_command
-from benchmarks.people.goals import judge_people
-from benchmarks.people.measuring import Measured
-from benchmarks.people.page import write_page
-from benchmarks.piqp_peer import run_piqp
-from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, write_program
-from benchmarks.reconciliation_peer import Reconciliation, find_optimum, reconcile, write_summing_matrix
-from benchmarks.relaxed_points import find_point
-from benchmarks.relaxed_trees import relax_instance
-from benchmarks.report import DirectReport, Growth, JointReport, Report
-from benchmarks.results import draw_pictures, list_goals, write_results
-from benchmarks.runtimes import Case, Runtime, Series, Survey, time_cases
-from benchmarks.scaling import measure_scaling
+from benchmarks.mechanisms import Case, Runtime, Series, Survey, time_cases
+from benchmarks.noise import Draws, measure_noise
+from benchmarks.people import Measured, Run, run_command
+from benchmarks.piqp_contests import run_piqp
+from benchmarks.programs import DIRECT_FORMS, JOINT_FORMS, Outcome, Posed, Solve, write_program
+from benchmarks.reconciliation import Reconciliation, find_optimum, reconcile, write_summing_matrix
+from benchmarks.records import publish
+from benchmarks.relaxations import find_point, relax_tree
 from benchmarks.solvers import DIRECT_SOLVERS, RELAXED, Solver
-from benchmarks.solvers.outcome import Outcome, Posed, Solve
 from benchmarks.solvers.piqp_solver import solve_program
-from benchmarks.splits import run_splits
-from benchmarks.tables_peer import TablesRun, run_tables
-from benchmarks.variants import DIRECT, JOINT, PLAIN_JOINT
+from benchmarks.whole_run import Report, draw_pictures, list_goals
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_city
@@ -70,7 +60,9 @@ def compare_relaxed(model: int, solver: int) -> None:
         outcome = RELAXED[solver].prepare(Posed(instance, program))()
         assert outcome.solved, outcome.status
         assert program.violation(outcome.y) < 1e-5
-        assert program.objective(outcome.y) == pytest.approx(MODELS[model].relax(instance), rel=AGREEMENT)
+        assert program.objective(outcome.y) == pytest.approx(
+            MODELS[model].relax(instance).objective, rel=AGREEMENT
+        )
 
 
 @pytest.mark.parametrize("solver", range(len(RELAXED)), ids=[solver.name for solver in RELAXED])
@@ -91,7 +83,7 @@ def test_solvers_for_whole_numbers_are_no_better_than_the_relaxed_optimum(model:
         if solver.whole:
             y = solver.prepare(Posed(instance, program))().y
             assert program.violation(y) == 0.0
-            assert model.relax(instance) <= program.objective(y) <= ours
+            assert model.relax(instance).objective <= program.objective(y) <= ours
             assert solver not in DIRECT_SOLVERS or program.objective(y) == ours
 
 
@@ -119,8 +111,9 @@ def test_a_solver_that_takes_too_long_is_given_up_and_marked(ladder: Ladder) -> 
     slow = ladder.climbs[-1]
     assert not slow.rungs and slow.stopped_at == Step("city", 4)
     assert slow.failure and slow.failure.timed_out
-    assert re.search(r"^\| SCIP \|  \|  \|  \| over 0 s \|", write_ladder(ladder, None), flags=re.MULTILINE)
-    picture = draw_ladder(ladder)
+    page = ladders.write(ladders.record(ladder))
+    assert re.search(r"^\| SCIP \|  \|  \|  \| over 0 s \|", page, flags=re.MULTILINE)
+    picture = ladders.draw_times(ladder)
     ElementTree.fromstring(picture)
     assert ">SCIP<" in picture and picture.count("m-5 -5l10 10") == 1
 
@@ -131,7 +124,7 @@ def test_what_is_said_about_general_solvers(ladder: Ladder) -> None:
     assert piqp.growth is not None and tables.growth is None  # of two sizes nothing can be said
     assert all(abs(rung.difference) < AGREEMENT for rung in piqp.rungs)
     assert all(rung.difference == 0.0 for rung in tables.rungs)
-    check_tables(write_ladder(ladder, "picture.svg"), 4)
+    check_tables(ladders.write(ladders.record(ladder)), 4)
 
 
 def test_a_solver_that_fails_says_why_and_is_not_timed() -> None:
@@ -149,13 +142,13 @@ def test_a_solver_that_fails_says_why_and_is_not_timed() -> None:
 
 
 def test_solvers_must_agree_with_us(ladder: Ladder) -> None:
-    assert judge_ladders([ladder])[0].met
+    assert ladders.judge([ladder])[0].met
     piqp = ladder.climbs[0]
     for factor in (1 + 2e-6, 1 - 2e-6):  # neither may be better than the other
         off = replace(piqp.rungs[0], objective=factor * piqp.rungs[0].reference)
         worse = replace(ladder, climbs=[replace(piqp, rungs=[off, *piqp.rungs])])
-        assert not judge_ladders([worse])[0].met
-    assert judge_ladders([replace(ladder, climbs=[])])[0].measured == "not measured"
+        assert not ladders.judge([worse])[0].met
+    assert ladders.judge([replace(ladder, climbs=[])])[0].measured == "not measured"
 
 
 def make_even_instance() -> Instance:
@@ -164,7 +157,7 @@ def make_even_instance() -> Instance:
 
 def test_our_relaxed_tree_is_feasible_and_below_whole_numbers() -> None:
     instance = make_even_instance()
-    point = relax_instance(instance)
+    point = relax_tree(instance)
     assert point.leaf.min() >= 0.0
     assert point.leaf.sum() == pytest.approx(instance.total, rel=1e-12)
     assert point.objective <= instance.solve().objective
@@ -211,12 +204,12 @@ def test_noise_is_judged_by_its_slowest_scale() -> None:
     report = measure_noise(1, draws=1000, peer_draws=10, sizes=[1, 2])
     assert [case.cells for case in report.hierarchies] == [3197, 6394]
     fast, slow = Draws(Fraction(3), 1e-9, 1e-6), Draws(Fraction(3), 1e-9, 39e-9)
-    assert judge_noise(replace(report, draws=[fast]))[0].met
-    assert not judge_noise(replace(report, draws=[fast, slow]))[0].met
-    assert not judge_noise(report)[1].met  # too few sizes to say anything about the Census
+    assert noise.judge(replace(report, draws=[fast]))[0].met
+    assert not noise.judge(replace(report, draws=[fast, slow]))[0].met
+    assert not noise.judge(report)[1].met  # too few sizes to say anything about the Census
     full = replace(report, hierarchies=[replace(report.hierarchies[0], sizes=1000)])
-    assert judge_noise(full)[1].met
-    assert [goal.measured for goal in judge_noise(None)] == ["not measured"] * 2
+    assert noise.judge(full)[1].met
+    assert [goal.measured for goal in noise.judge(None)] == ["not measured"] * 2
 
 
 FACTORS = {"bare": 1.0, "count": 1.5, "persons": 1.7, "release": 1.9}
@@ -236,19 +229,19 @@ def test_the_memory_of_a_command_is_its_own() -> None:
 
 def test_people_are_judged_by_the_largest_file() -> None:
     measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (5, 6, 7, 8)]
-    assert all(goal.met for goal in judge_people(measured))
+    assert all(goal.met for goal in people.judge(measured))
     slow = {**measured[-1].runs, "release": Run(201.0, 9 * 10**9)}
-    assert [goal.met for goal in judge_people([*measured[:-1], replace(measured[-1], runs=slow)])] == [
+    assert [goal.met for goal in people.judge([*measured[:-1], replace(measured[-1], runs=slow)])] == [
         False, False, True,
     ]  # fmt: skip
     quadratic = [make_people(10**power, 100.0**power) for power in (5, 6, 7, 8)]
-    assert [goal.met for goal in judge_people(quadratic)] == [True, True, False]
-    assert not any(goal.met for goal in judge_people([]))
+    assert [goal.met for goal in people.judge(quadratic)] == [True, True, False]
+    assert not any(goal.met for goal in people.judge([]))
 
 
 def test_the_page_about_people_judges_its_goals() -> None:
     measured = [make_people(10**power, 10.0 ** (power - 6)) for power in (6, 7, 8)]
-    page = write_page(measured, {"Processor": "one"})
+    page = people.write_page({"facts": {"Processor": "one"}, **people.record(measured)})
     assert page.count("| yes |") == 4  # speed, memory, and growth from each file to the next
     assert "| 1.90 times; counting alone 1.50 times | yes |" in page
 
@@ -272,12 +265,10 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
     assert isinstance(tables, TablesRun)
     case = Case(generate_city, 2, "1")
     runtimes = [run for run in time_cases(Variant("topdown"), [case], calls=1) if isinstance(run, Runtime)]
-    survey = Survey([case], 1.0, [Series(Variant("topdown"), runtimes, None)])
+    survey = Survey([case], 1.0, [Series(Variant("topdown"), runtimes)])
     return Report(
-        day=date(2026, 1, 1),
-        machine={"Processor": "one"},
+        facts={"Processor": "one"},
         quick=False,
-        piqp_tolerances="some",
         direct=DirectReport(direct, 1, [run_piqp(DIRECT, 2, "1", DIRECT_FORMS[-1], 1)], [tables]),
         joint=JointReport(
             smoothed=smoothed,
@@ -301,8 +292,10 @@ def report(ladder: Ladder, reconciliation: Reconciliation) -> Report:
     )
 
 
-def test_the_page_has_every_goal(report: Report) -> None:
-    page = write_results(report, pictures=True)
+def test_the_page_has_every_goal(report: Report, tmp_path: Path) -> None:
+    publish("bench", whole_run.record(report), whole_run.write_page, tmp_path / "RESULTS.md")
+    page = (tmp_path / "RESULTS.md").read_text(encoding="utf-8")
+    assert page == whole_run.write_page(whole_run.record(report))  # nothing is lost as data
     goals = list_goals(report)
     for peer in ("PIQP", "cost tables", "isotonic", "general solver", "OpenDP", "DuckDB", "`cumulative-qp`"):
         assert any(peer in goal.statement for goal in goals), peer
@@ -318,7 +311,7 @@ def test_the_page_has_every_goal(report: Report) -> None:
 
 def test_what_could_not_be_measured_is_no_reason_to_fail(report: Report) -> None:
     empty = replace(report, reconciliations=[], noise=None, people=[])
-    page = write_results(empty, pictures=False)
+    page = whole_run.write_page(whole_run.record(empty))
     check_tables(page)
     goals: list[Goal] = list_goals(empty)
     assert [goal.measured for goal in goals[-5:]] == ["not measured"] * 5

@@ -5,28 +5,24 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from benchmarks import planning, startup
+from benchmarks import joint, planning, records, startup
+from benchmarks.__main__ import write_pages
 from benchmarks.fits import compare_rows
-from benchmarks.instances import make_instance, measure_counts
-from benchmarks.joint_goals import judge_joint
-from benchmarks.joint_peer import JointPiqpRun, run_joint_piqp
-from benchmarks.joint_results import draw_joint, write_joint
-from benchmarks.memory import MemoryUse
-from benchmarks.noise_timing import TimedScale, count_up, find_leak, split_sizes, write_leaks
+from benchmarks.growth import Growth, MemoryUse, measure_scaling
+from benchmarks.instances import JOINT, PLAIN_JOINT, make_instance, measure_counts
+from benchmarks.joint import JointPiqpRun, JointReport, run_joint_piqp, run_splits
+from benchmarks.mechanisms import Case, list_variants, measure_series, time_cases
 from benchmarks.programs import JOINT_FORMS, Form, write_program
-from benchmarks.relaxed_points import find_point, pose
-from benchmarks.report import Growth, JointReport
-from benchmarks.runtimes import Case, measure_series, time_cases
-from benchmarks.scaling import measure_scaling
+from benchmarks.relaxations import find_point, pose
 from benchmarks.solvers.piqp_solver import solve_program
-from benchmarks.splits import run_splits
 from benchmarks.timing import Timing
-from benchmarks.variants import JOINT, PLAIN_JOINT, list_variants
+from benchmarks.timing_leaks import TimedScale, count_up, find_leak, record_leaks, split_sizes, write_leaks
 
 import tallytree as tt
 from tallytree.datasets.invented import MOST_PICKUPS, TAXIS, generate_city
@@ -88,8 +84,8 @@ def test_a_variant_is_timed_case_by_case_until_it_refuses() -> None:
         Variant("cumulative-chain", {"solver": "tables"}), cases, most_seconds=60.0, calls=1
     )
     assert not series.runtimes
-    assert series.stop and series.stop.case == cases[0]
-    assert "entries" in series.stop.failure.reason and not series.stop.failure.timed_out
+    assert series.stopped_at == cases[0]
+    assert series.failure and "entries" in series.failure.reason and not series.failure.timed_out
 
 
 def test_a_wrong_solution_is_not_timed() -> None:
@@ -171,17 +167,17 @@ def test_a_split_is_that_of_the_plan() -> None:
 
 
 def test_what_is_said_about_cumulative_joint(joint_report: JointReport) -> None:
-    page = write_joint(joint_report, "joint.svg")
+    page = joint.write(joint.record(joint_report))
     tables = re.findall(r"(?:^\|.*\|\n?)+", page, flags=re.MULTILINE)
     assert len(tables) == 8
     for table in tables:
         assert len({line.count(" | ") for line in table.splitlines()}) == 1
     assert "7 : 2 : 1" in page and "nan" not in page and "inf" not in page
-    assert "PIQP, eps 1" in draw_joint(joint_report)
+    assert "PIQP, eps 1" in joint.draw(joint_report)
 
 
 def find_goal(report: JointReport, words: str) -> Goal:
-    (goal,) = [goal for goal in judge_joint(report) if words in goal.statement]
+    (goal,) = [goal for goal in joint.judge(report) if words in goal.statement]
     return goal
 
 
@@ -203,22 +199,57 @@ def test_goals_are_judged_by_the_worst_run(joint_report: JointReport) -> None:
 
 def test_a_goal_without_numbers_is_not_met(joint_report: JointReport) -> None:
     empty = replace(joint_report, piqp=[], points=[], fits=[])
-    assert [goal.measured for goal in judge_joint(empty)[:4]] == ["not measured"] * 4
-    assert not any(goal.met for goal in judge_joint(empty)[:4])
+    assert [goal.measured for goal in joint.judge(empty)[:4]] == ["not measured"] * 4
+    assert not any(goal.met for goal in joint.judge(empty)[:4])
+
+
+def test_every_page_is_what_its_data_are() -> None:
+    """If not, one of them was changed by hand: `make pages` writes the pages anew."""
+    for name, page in write_pages().items():
+        assert (records.FOLDER / name).read_text(encoding="utf-8") == page, name
+
+
+def test_data_are_kept_topic_by_topic(tmp_path: Path) -> None:
+    rows = [{"people": 10**power, "s": 2.0 * 10**power, "missing": None} for power in range(4)]
+    growth = records.find_exponents(rows, "people", "s")
+    assert growth == {"s": pytest.approx(1.0)}
+    assert records.find_exponents(rows[:3], "people", "s") == {}
+    records.publish("one", {"rows": rows, "name": "ü"}, lambda data: data["name"], tmp_path / "ONE.md")
+    records.publish("two", growth, lambda data: "two", tmp_path / "TWO.md")
+    kept = tmp_path / records.FILE
+    assert records.read_data("one", kept) == {"rows": rows, "name": "ü"}
+    assert records.read_data("two", kept) == growth
+    assert (tmp_path / "ONE.md").read_text(encoding="utf-8") == "ü"
+    records.publish("one", {"rows": []}, str, tmp_path / "ONE.md")
+    assert records.read_data("one", kept) == {"rows": []}
+    odd = {"s": float("nan"), "n": np.int64(3), "pair": (np.float64(0.5), float("inf"))}
+    records.publish("one", odd, str, tmp_path / "ONE.md")  # after hours of measuring
+    assert records.read_data("one", kept) == {"s": None, "n": 3, "pair": [0.5, None]}
+
+
+def test_a_table_shows_what_its_data_hold() -> None:
+    table = records.Table[int](
+        ("n", lambda n: n, "{:,}"), ("half", lambda n: n / 2 if n % 2 else None, "{:.1f}")
+    )
+    rows = table.record([1, 2000])
+    assert rows == [{"n": 1, "half": 0.5}, {"n": 2000, "half": None}]
+    assert table.write(rows, {"half": 1.0}).splitlines() == [
+        "| n | half |", "| --- | --- |", "| 1 | 0.5 |", "| 2,000 |  |", "| growth exponent | 1.00 |",
+    ]  # fmt: skip
 
 
 def test_the_planning_page_judges_its_goals() -> None:
     rng = np.random.default_rng(3)
     h = tt.Hierarchy.from_paths(["nation", "state"], [("US", str(i)) for i in range(5)])
     truth = tt.GroupCounts(h, (1, 12), rng.poisson(400 * np.exp(-np.arange(12) / 2), (5, 12)))
-    page = planning.write_page(truth, ["1"], 2)
+    page = planning.write_page(planning.measure(truth, ["1"], 2))
     assert "## Epsilon 1: nation" in page
     assert page.count("| yes |") + page.count("| **no** |") == 2
 
 
-def test_the_page_on_startup_holds_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(startup, "measure", lambda turns: dict.fromkeys(startup.CASES, 0.25 * turns))
-    page = startup.write_page(3)
+def test_the_page_on_startup_holds_what_was_measured() -> None:
+    data = startup.record(dict.fromkeys(startup.CASES, 0.75), 3)
+    page = startup.write_page({"facts": {}, **data})
     assert "| `import tallytree` within 0.5 s | 0.7500 s | **no** |" in page
     assert "| `tallytree --help` within 1 s | 0.7500 s | yes |" in page
     assert page.count("| 0.7500 | 1.0 |") == len(startup.CASES)
@@ -260,7 +291,7 @@ def test_the_larger_half_of_few_whole_numbers_is_as_near_to_a_half_as_can_be() -
 def test_what_a_sampler_gives_away_is_said() -> None:
     leaks = {"digits": find_leak(*make_times(0)), "opendp": find_leak(*make_times(10))}
     single, block = (TimedScale(Fraction(10), count, leaks) for count in (1, 200))
-    text = write_leaks([single, block])
+    text = write_leaks(record_leaks([single, block]))
     assert "for single draws (no more than by chance) and" in text
     assert "for blocks (a leak)." in text
 

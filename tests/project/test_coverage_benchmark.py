@@ -66,7 +66,7 @@ def test_releases_made_apart_add_up_to_those_made_together(table: Path) -> None:
 
 
 def test_the_page_says_what_was_covered(table: Path, tmp_path: Path) -> None:
-    page = coverage.write_page(table, [STUDY], tmp_path / "kept")
+    page = coverage.write_page(coverage.measure(table, [STUDY], tmp_path / "kept"))
     tally = coverage.run(table, STUDY, "cumulative-joint", tmp_path / "kept")
     share = tally.covered[1, "all"] / tally.seen[1, "all"]
     (row,) = [line for line in page.splitlines() if "`cumulative-joint` | state" in line and "|" in line][:1]

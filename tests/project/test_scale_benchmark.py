@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pa_parquet
 import pytest
-from benchmarks.scale import __main__ as scale
-from benchmarks.scale import blocks
-from benchmarks.scale.blocks import Shape, write_blocks
+from benchmarks import scale
+from benchmarks.invented_data import BLOCK_LEVELS, Shape, write_blocks
+from benchmarks.records import read_data
 
 import tallytree as tt
 
@@ -21,7 +21,7 @@ def test_blocks_are_the_same_for_everyone_and_shaped_as_asked(tmp_path: Path) ->
     assert pa_parquet.read_table(tmp_path / "one") == pa_parquet.read_table(tmp_path / "two")
     (tmp_path / "one").rename(tmp_path / "one.parquet")
     counts = tt.GroupCounts.from_table(
-        tmp_path / "one.parquet", regions=list(blocks.LEVELS), sizes=(1, 30), root="US", root_level="nation"
+        tmp_path / "one.parquet", regions=list(BLOCK_LEVELS), sizes=(1, 30), root="US", root_level="nation"
     )
     regions = counts.hierarchy.region_counts
     assert regions[:4] == (1, 2, 3, 6)
@@ -34,12 +34,14 @@ def test_blocks_are_the_same_for_everyone_and_shaped_as_asked(tmp_path: Path) ->
 
 
 def test_the_page_is_written_from_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    full = blocks.write_blocks
-    monkeypatch.setattr(blocks, "write_blocks", lambda path, high: full(path, high=high, shape=SMALL))
+    full = write_blocks
+    monkeypatch.setattr(scale, "write_blocks", lambda path, high: full(path, high=high, shape=SMALL))
     scale.main(["--scratch", str(tmp_path), "--out", str(tmp_path / "page.md")])
     page = (tmp_path / "page.md").read_text()
     assert "## Census blocks" in page
     for step in ("read the table", "draw noise", "make the counts add up", "write", "verify: check"):
         assert f"| {step} |" in page
     assert "verified, below 16 GB" in page
-    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]  # nothing is left behind
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["page.md", "results.json"]  # nothing else is left behind
+    assert page == scale.write_page(read_data("scale", tmp_path / "results.json"))

@@ -680,7 +680,7 @@ def test_nothing_may_be_loaded_even_if_it_were_there(visit: Any) -> None:
 
 
 def test_the_benchmark_of_reports(browser: Browser) -> None:
-    page = reports.write_page(RELEASE, 1, browser, replicates=10)
+    page = reports.write_page(reports.measure(RELEASE, 1, browser, replicates=10))
     assert page.startswith("# Intervals and the report: how fast")
     assert "from\n10 replicates" in page
     assert "16 regions x 12 sizes" in page

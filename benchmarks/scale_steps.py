@@ -1,4 +1,4 @@
-"""``python -m benchmarks.scale.steps release|verify ...``: one process, a line of JSON for each step."""
+"""``python -m benchmarks.scale_steps release|verify ...``: one process, a line of JSON for each step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import tallytree as tt
-from benchmarks.memory import peak_memory, reset_peak, return_freed_memory
+from benchmarks.timing import peak_memory, reset_peak, return_freed_memory
 from tallytree.mechanisms.base import Mechanism
 
 SOLVING = "Making the counts add up"

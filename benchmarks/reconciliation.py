@@ -9,17 +9,19 @@ all levels weigh the same, which it calls ``ols``.
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix, identity, vstack
 
 import tallytree as tt
-from benchmarks.comparison import RelaxedRace, time_ours
-from benchmarks.instances import Instance, make_instance
-from benchmarks.memory import peak_memory, reset_peak
-from benchmarks.relaxed_trees import relax_values
-from benchmarks.timing import time_call
+from benchmarks.instances import CALLS, Instance, RelaxedRace, make_instance, time_ours
+from benchmarks.ladders import EPSILON
+from benchmarks.records import Data, Table, find_exponents, write_megabytes, write_seconds
+from benchmarks.relaxations import relax_values
+from benchmarks.settings import Settings
+from benchmarks.timing import Missing, attempt_all, peak_memory, reset_peak, time_call
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import count_processors
 from tallytree.research.reproduction.runs import Failure
@@ -27,8 +29,6 @@ from tallytree.solvers.solution import weigh_levels
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-
-
 FINE = 1000
 MOST_SECANTS = 50
 
@@ -122,3 +122,69 @@ def write_summing_matrix(hierarchy: Hierarchy) -> csr_matrix:
         parts.append(part)
         level -= 1
     return csr_matrix(vstack(parts[::-1]))
+
+
+def measure(settings: Settings, missing: list[Missing]) -> list[Reconciliation]:
+    """At several numbers of sizes, each in a process of its own."""
+    return attempt_all(
+        [
+            (f"forecast reconciliation, {sizes} sizes", partial(run_reconciliation, sizes, EPSILON))
+            for sizes in settings.reconciliation_sizes
+        ],
+        missing,
+    )
+
+
+SAME = 1e-6
+RUNS = Table[Reconciliation](
+    ("sizes", lambda run: run.sizes, "{:,}"),
+    ("cells", lambda run: run.cells, "{:,}"),
+    ("MinTrace s", lambda run: run.peer.seconds, write_seconds),
+    ("processors", lambda run: run.peer.processors, "{:.1f}"),
+    ("process peak MB", lambda run: run.peak, write_megabytes),
+    ("direct-dp s", lambda run: run.ours.seconds, write_seconds),
+    ("ratio", lambda run: run.ratio, "**{:,.0f}**"),
+    ("ratio, one processor", lambda run: run.ratio_alone, "{:,.0f}"),
+    ("answers below zero", lambda run: 100 * run.negative, "{:.1f} %"),
+    ("objective of MinTrace", lambda run: run.objective, "{:,.1f}"),
+    ("of the relaxed optimum", lambda run: run.reference, "{:,.1f}"),
+    ("MinTrace's above it", lambda run: run.difference, "{:+.1e}"),
+)
+
+
+def record(runs: Sequence[Reconciliation]) -> Data:
+    """The data."""
+    rows = RUNS.record(runs)
+    return {"runs": rows, "growth exponent": find_exponents(rows, "cells", "MinTrace s", "direct-dp s")}
+
+
+def write(data: Data) -> str:
+    """What it can say of our problem, what it cannot, and how it did."""
+    return f"""## `direct-dp` against forecast reconciliation
+
+`hierarchicalforecast` reconciles forecasts over a hierarchy; `MinTraceSparse` with `nonnegative=True` is
+its way that does it at this size: by Clarabel, a program for each column of numbers. It can say: every
+region is the sum of its children, nothing is negative, levels weigh differently (`ols` where all weigh the
+same, as here; `wls_var`, by made-up residuals, otherwise). It cannot say: that the counts add up to the
+public total, which ties all sizes together; that they are whole; that cumulative counts do not decrease
+along the sizes. So it cannot say Model M_c at all, and of Model M_H the relaxation without the total. It
+replaces negative numbers by zero before it begins, which moves the optimum; so both sides were given the
+noisy answers with that done.
+
+Its time is of one call of `fit_predict`, on all processors; ours is of `direct-dp`, whole numbers and
+certificate included, the best of {CALLS} calls, for the total of the relaxed optimum.
+
+{RUNS.write(data["runs"], data["growth exponent"])}{_write_verdict(data["runs"])}"""
+
+
+def _write_verdict(runs: Sequence[Data]) -> str:
+    """Whether it found the optimum of what it can say."""
+    if not runs:
+        return ""
+    same = sum(abs(run["MinTrace's above it"]) <= SAME for run in runs)
+    verdict = f"\n\nIt found the relaxed optimum, to a relative {SAME:g}, in {same} of {len(runs)} runs."
+    if same == len(runs):
+        return verdict
+    return f"""{verdict}
+It gives Clarabel the counts themselves, not their differences from the answers; the optimal value is then
+huge, and a relative tolerance lets the solver stop early, as PIQP does with the model *as written*, above."""

@@ -18,18 +18,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from benchmarks.attempts import tell
-from benchmarks.markdown import write_table
-from benchmarks.timing import one_processor
+from benchmarks.records import Data, Table
+from benchmarks.timing import one_processor, tell
 from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.noise import Fill, OpenDPNoise
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-
 SCALES = (Fraction(1), Fraction(10), Fraction(1000))
-DRAWS, BLOCKS, BLOCK = 50_000, 3000, 200
+TIMED_DRAWS, TIMED_BLOCKS, BLOCK = 50_000, 3000, 200
 """Single draws of each sampler and scale; blocks, and the draws in a block."""
 WARM_UP = 100
 SURE = 4
@@ -203,39 +201,49 @@ microseconds, the noise of which hides differences far below the standard errors
 
 {summary}"""
 
-HEADER = (
-    *("scale", "draws at once", "sampler", "calls", "median, µs"),
-    *("rank correlation", "ns per unit", "guessed"),
+LEAKS = Table[tuple[TimedScale, str, Leak]](
+    ("scale", lambda row: str(row[0].scale), "{}"),
+    ("draws at once", lambda row: row[0].draws_at_once, "{:,}"),
+    ("sampler", lambda row: row[1], lambda name: name if "control" in name else f"`{name}`"),
+    ("calls", lambda row: row[2].draws, "{:,}"),
+    ("median, µs", lambda row: row[2].median / 1e3, "{:,.1f}"),
+    (
+        "rank correlation",
+        lambda row: [row[2].correlation, row[2].correlation_error],
+        "{0[0]:+.3f} +- {0[1]:.3f}",
+    ),
+    ("ns per unit", lambda row: [row[2].slope, row[2].slope_error], "{0[0]:+,.2f} +- {0[1]:,.2f}"),
+    (
+        "guessed",
+        lambda row: [100 * row[2].guessed, 100 * row[2].guessed_error],
+        "{0[0]:.1f} +- {0[1]:.1f} %",
+    ),
 )
 
 
-def write_leaks(found: Sequence[TimedScale]) -> str:
+def record_leaks(found: Sequence[TimedScale]) -> list[Data]:
+    """The data; a value is followed by its standard error."""
+    return LEAKS.record((timed, name, leak) for timed in found for name, leak in timed.leaks.items())
+
+
+def write_leaks(rows: Sequence[Data]) -> str:
     """The section of NOISE.md."""
-    rows = [
-        (
-            str(timed.scale),
-            f"{timed.draws_at_once:,}",
-            name if "control" in name else f"`{name}`",
-            f"{leak.draws:,}",
-            f"{leak.median / 1e3:,.1f}",
-            f"{leak.correlation:+.3f} +- {leak.correlation_error:.3f}",
-            f"{leak.slope:+,.2f} +- {leak.slope_error:,.2f}",
-            f"{100 * leak.guessed:.1f} +- {100 * leak.guessed_error:.1f} %",
-        )
-        for timed in found
-        for name, leak in timed.leaks.items()
-    ]
-    summary = "\n".join(f"- {_summarize(found, name)}" for name in ("digits", "opendp"))
-    return SECTION.format(table=write_table(HEADER, rows), summary=summary)
+    summary = "\n".join(f"- {_summarize(rows, name)}" for name in ("digits", "opendp"))
+    return SECTION.format(table=LEAKS.write(rows), summary=summary)
 
 
-def _summarize(found: Sequence[TimedScale], name: str) -> str:
+def _summarize(rows: Sequence[Data], name: str) -> str:
     """The worst of a sampler, single draws and blocks."""
     words = []
     for what, is_block in (("single draws", False), ("blocks", True)):
-        leaks = [timed.leaks[name] for timed in found if (timed.draws_at_once > 1) == is_block]
-        worst = max(leaks, key=lambda leak: abs(leak.correlation))
-        seen = abs(worst.correlation) > SURE * worst.correlation_error
-        verdict = "a leak" if seen else "no more than by chance"
-        words.append(f"{abs(worst.correlation):.3f} for {what} ({verdict})")
+        worst, error = max(
+            (
+                row["rank correlation"]
+                for row in rows
+                if row["sampler"] == name and (row["draws at once"] > 1) == is_block
+            ),
+            key=lambda pair: abs(pair[0]),
+        )
+        verdict = "a leak" if abs(worst) > SURE * error else "no more than by chance"
+        words.append(f"{abs(worst):.3f} for {what} ({verdict})")
     return f"`{name}`: the strongest rank correlation is {' and '.join(words)}."

@@ -1,1 +1,0 @@
-"""From records of a nation's people to a verified release, beside DuckDB's bare group-by."""

@@ -1,1 +1,0 @@
-"""The largest hierarchies that people have: census tracts and census blocks."""
