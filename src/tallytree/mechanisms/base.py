@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import ClassVar, Literal
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_GROUPS
+from tallytree.limits import MAX_GROUPS, one_processor
 from tallytree.privacy.budget import Budget, Exact
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
@@ -25,6 +26,15 @@ from tallytree.solvers.solution import Evidence, Solution
 
 Ints = npt.NDArray[np.int64]
 RegionTotals = Literal["unused", "optional", "needed"]
+
+
+SMALL = 2**16
+"""Regions x sizes up to which solvers keep to one processor."""
+
+
+def _share_work_of(plan: Plan) -> AbstractContextManager[None]:
+    shapes = [plan.shape(level) for level in range(len(plan.levels))]
+    return one_processor() if sum(rows * sizes for rows, sizes in shapes) <= SMALL else nullcontext()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +128,7 @@ class Mechanism(ABC):
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
         """Counts that meet the conditions of a release, from noisy answers and the public total."""
         total = self._check(measurements, total)
-        with expect_holds():  # solvers call many kernels
+        with expect_holds(), _share_work_of(measurements.plan):  # solvers call many kernels
             return self.solve(measurements.plan, measurements.values, total=total)
 
     @abstractmethod
@@ -128,7 +138,8 @@ class Mechanism(ABC):
     def assess(self, measurements: Measurements, counts: Sequence[Ints], *, total: int) -> Evidence:
         """The objective at given counts, and their certificate, as :meth:`postprocess` would state them."""
         total = self._check(measurements, total)
-        return self.evaluate(measurements.plan, measurements.values, counts, total=total)
+        with _share_work_of(measurements.plan):
+            return self.evaluate(measurements.plan, measurements.values, counts, total=total)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
         """The same on what fits: the squares between the query's answers added up, a level by 1 / scale^2.
