@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 import tallytree as tt
+from tests.commands import Outcome
 
 SECRET = "SECRET-" + "7391"
 """A region's name that no message may show."""
@@ -202,3 +207,43 @@ def check_secrets(text: str) -> None:
 def list_all(folder: Path) -> list[str]:
     """Everything below a folder, hidden files as well."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+HINT = "Try 'tallytree --help'.\n"
+
+
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""As people have it: what could not be written is still there when Python closes standard output."""
+
+
+def run_process(place: Path, *words: str, setup: str = "", **options: Any) -> Outcome:
+    """Run a command line as a process of its own, after ``setup`` if there is any."""
+    start = ["-c", f"{setup}; from tallytree.cli.main import main; main()"] if setup else ["-m", "tallytree"]
+    done = subprocess.run(
+        [sys.executable, *start, *words],
+        cwd=place,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        **{"stdout": subprocess.PIPE, "env": BUFFERED, **options},
+    )
+    return Outcome(done.returncode, done.stdout or "", done.stderr)
+
+
+def check_refused(outcome: Outcome, place: Path, words: str = ".", *, code: int = 2) -> None:
+    """One message and the exit code; nothing on standard output."""
+    assert outcome.code == code, outcome.err
+    assert outcome.out == ""
+    assert outcome.err.startswith("Error: ")
+    assert outcome.err.endswith("\n")
+    message = outcome.err.removesuffix(HINT)[len("Error: ") : -1]
+    assert re.search(words, message)
+    check_message(message, place)
+
+
+def full_disk(*args: object, **options: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/{SECRET}")
+
+
+def no_noise(*args: object) -> None:
+    raise AssertionError("noise was drawn")

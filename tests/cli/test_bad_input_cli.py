@@ -1,14 +1,11 @@
 """Wrong input through the command line: exit code 2, one message, nothing shown, nothing left behind."""
 
 import csv
-import errno
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,14 +23,15 @@ from tests.bad_input_support import (
     HEADER,
     HOSTILE_NAMES,
     SECRET,
-    check_message,
+    check_refused,
     check_secrets,
+    full_disk,
     list_all,
     make_release,
+    no_noise,
+    run_process,
 )
 from tests.commands import Outcome, Run
-
-HINT = "Try 'tallytree --help'.\n"
 
 
 def release(*more: str, without: str = "", **changes: str) -> list[str]:
@@ -197,35 +195,6 @@ def run(run: Run, place: Path) -> Run:
     return run
 
 
-BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-"""As people have it: what could not be written is still there when Python closes standard output."""
-
-
-def run_process(place: Path, *words: str, setup: str = "", **options: Any) -> Outcome:
-    """Run a command line as a process of its own, after ``setup`` if there is any."""
-    start = ["-c", f"{setup}; from tallytree.cli.main import main; main()"] if setup else ["-m", "tallytree"]
-    done = subprocess.run(
-        [sys.executable, *start, *words],
-        cwd=place,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        **{"stdout": subprocess.PIPE, "env": BUFFERED, **options},
-    )
-    return Outcome(done.returncode, done.stdout or "", done.stderr)
-
-
-def check_refused(outcome: Outcome, place: Path, words: str = ".", *, code: int = 2) -> None:
-    """One message and the exit code; nothing on standard output."""
-    assert outcome.code == code, outcome.err
-    assert outcome.out == ""
-    assert outcome.err.startswith("Error: ")
-    assert outcome.err.endswith("\n")
-    message = outcome.err.removesuffix(HINT)[len("Error: ") : -1]
-    assert re.search(words, message)
-    check_message(message, place)
-
-
 @pytest.mark.parametrize(("words", "pattern"), [pytest.param(*case, id=name) for name, case in WRONG.items()])
 def test_wrong_input_is_refused(words: list[str], pattern: str, run: Run, place: Path) -> None:
     before = list_all(place)
@@ -329,10 +298,6 @@ def test_unknown_hostile_columns_are_one_clear_error(name: str, run: Run, place:
     check_refused(run(*release(source="hostile.csv")), place, "no column 'state'")
 
 
-def full_disk(*args: object, **options: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/{SECRET}")
-
-
 @pytest.mark.parametrize("when", ["first table", "second table", "manifest", "flush", "before"])
 def test_full_disk_leaves_nothing_behind(
     when: str, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
@@ -371,10 +336,6 @@ def test_a_name_that_is_too_long_is_refused_before_noise_is_drawn(
 ) -> None:
     monkeypatch.setattr(ExactNoise, "draw", no_noise)
     check_refused(run(*release(out="x" * 300)), place, "name too long")
-
-
-def no_noise(*args: object) -> None:
-    raise AssertionError("noise was drawn")
 
 
 def interrupt(*args: object) -> None:

@@ -651,14 +651,6 @@ def test_too_little_memory_is_one_clear_error(many: Path, bench: Bench) -> None:
     check_refused(call, bench, EngineError, "ran out of memory, or of space to spill to")
 
 
-@pytest.fixture(scope="session")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two million people, each in a household of their own."""
-    path = tmp_path_factory.mktemp("many") / "people.parquet"
-    duckdb.sql(f"COPY (SELECT range AS household, 'GA' AS state FROM range(2_000_000)) TO '{path}'")
-    return path
-
-
 @pytest.fixture
 def ordinary_user() -> Iterator[Path]:
     """A folder of a user who is not root, also where root runs the tests: root may do everything."""

@@ -31,8 +31,17 @@ from tallytree.counts.record_counter import Counter
 from tallytree.errors import CountsError
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
 from tallytree.privacy.noise import ExactNoise
-from tests.bad_input_support import COUNT, HOSTILE_NAMES, SECRET, check_secrets, list_all
-from tests.cli.test_bad_input_cli import check_refused, full_disk, no_noise, run_process
+from tests.bad_input_support import (
+    COUNT,
+    HOSTILE_NAMES,
+    SECRET,
+    check_refused,
+    check_secrets,
+    full_disk,
+    list_all,
+    no_noise,
+    run_process,
+)
 from tests.commands import Run
 from tests.servers import fill, need
 
@@ -391,14 +400,6 @@ def test_counted_files_are_for_their_owner_alone(out: str, run: Run, place: Path
 
 
 # Interruptions and full disks
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two million people, each in a household of their own."""
-    path = tmp_path_factory.mktemp("many") / "people.parquet"
-    duckdb.sql(f"COPY (SELECT range AS household, 'GA' AS state FROM range(2_000_000)) TO '{path}'")
-    return path
 
 
 @pytest.mark.parametrize("command", ["count", "release"])
