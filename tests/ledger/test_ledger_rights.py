@@ -17,7 +17,8 @@ from tallytree.ledger.entries import follow
 from tallytree.ledger.receipts import find_outcome
 from tallytree.ledger.store import TABLE
 from tests.bad_input_support import refused
-from tests.ledger.ledger_support import ROOT, make_ledger, make_schema, read_rows, release, tamper
+from tests.commands import ROOT
+from tests.ledger.ledger_support import make_ledger, make_schema, read_rows, release, tamper
 
 pytestmark = pytest.mark.xdist_group("postgres")
 
