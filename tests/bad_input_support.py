@@ -1,19 +1,35 @@
-"""Wrong inputs: a secret to plant in the data, a place to put bad files, and what an error may say."""
+"""Wrong input: one case of it, how it is run, and what must hold afterwards.
+
+A case is a call or a command with something wrong in it. Either must end in one clear error, show nothing of
+the data, leave nothing behind and spend nothing.
+"""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
+import pytest
 
 import tallytree as tt
+from tallytree.errors import InputError
+from tallytree.privacy.noise import ExactNoise
+from tests.commands import Outcome, Run
 
 SECRET = "SECRET-" + "7391"
 """A region's name that no message may show."""
@@ -99,7 +115,11 @@ class Bench:
     """A folder of its own for one wrong input, and an intact release to copy."""
 
     folder: Path
+    spill: Path
+    """The system's temporary folder, in which nothing may be left."""
     released: Path
+    run: Run
+    """Run a command line in the folder."""
 
     def file(self, name: str, content: str | bytes) -> Path:
         """A file with this content."""
@@ -180,6 +200,84 @@ def not_utf8(values: list[bytes]) -> pa.Array[Any]:
     return pa.Array.from_buffers(pa.string(), len(values), pa.array(values, pa.binary()).buffers())
 
 
+@dataclass(frozen=True)
+class Case:
+    """Wrong input, and a regular expression of what is said about it."""
+
+    act: Callable[[Bench], object] | list[str]
+    """A call, or the words of a command."""
+    words: str
+    error: type[InputError] = InputError
+
+    def check(self, bench: Bench) -> None:
+        """Run it, and check all that must hold afterwards."""
+        if callable(self.act):
+            with pytest.raises(InputError) as caught:
+                self.act(bench)
+            check_error(caught.value, self.error, self.words, bench.folder)
+            assert not [name for name in list_all(bench.folder) if Path(name).name.startswith(".")]
+        else:
+            commands = [self.act]
+            if self.act[0] == "release" and not (ledger := bench.folder / "ledger.db").exists():
+                tt.Ledger.create(ledger, dataset="census", epsilon="9")
+                commands.append(["release", "--ledger", "ledger.db", *self.act[1:]])
+            before = read_all(bench.folder)
+            for command in commands:
+                with patch.object(ExactNoise, "draw", no_noise):
+                    check_refused(bench.run(*command), bench.folder, self.words)
+                assert read_all(bench.folder) == before  # the ledger, too: nothing was charged
+        assert list_all(bench.spill) == []
+
+
+Calls = Mapping[str, tuple[Callable[[Bench], object], str]]
+Commands = Mapping[str, tuple[list[str], str]]
+
+
+def list_cases(*tables: tuple[type[InputError], Calls | Commands]) -> list[Any]:
+    """The cases of all tables for ``parametrize``, by name; each table has the error of its cases."""
+    cases = [
+        pytest.param(Case(act, words, error), id=name)
+        for error, table in tables
+        for name, (act, words) in table.items()
+    ]
+    assert len({case.id for case in cases}) == len(cases), "two cases have the same name"
+    return cases
+
+
+def check_error(error: BaseException, kind: type[InputError], words: str, *hide: Path) -> None:
+    """One clear error of this kind, and nothing of the data in it or in what led to it."""
+    assert type(error) is kind or (kind is InputError and isinstance(error, InputError))
+    assert issubclass(kind, ValueError)
+    message = str(error)
+    assert re.search(words, message), message
+    assert message.endswith((".", "?"))
+    check_message(message, *hide)
+    # What Python shows of an error that nobody caught, with the errors that led to it.
+    check_secrets("".join(traceback.format_exception(error)), *hide)
+
+
+@contextmanager
+def refused(kind: type[InputError], words: str, *hide: Path) -> Iterator[pytest.ExceptionInfo[InputError]]:
+    """Something that must end in one clear error."""
+    with pytest.raises(kind, match=words) as caught:
+        yield caught
+    check_message(str(caught.value), *hide)
+
+
+HINT = "Try 'tallytree --help'.\n"
+
+
+def check_refused(outcome: Outcome, folder: Path, words: str = ".", *, code: int = 2) -> None:
+    """One message and the exit code; nothing on standard output."""
+    assert outcome.code == code, outcome.err
+    assert outcome.out == ""
+    assert outcome.err.startswith("Error: ")
+    assert outcome.err.endswith("\n")
+    message = outcome.err.removesuffix(HINT)[len("Error: ") : -1]
+    assert re.search(words, message), message
+    check_message(message, folder)
+
+
 def check_message(message: str, *hide: Path) -> None:
     """One or two short sentences on one line, without anything of the data."""
     for path in hide:  # where the tests run may be a long way down, and holds numbers
@@ -193,8 +291,10 @@ def check_message(message: str, *hide: Path) -> None:
     check_secrets(message)
 
 
-def check_secrets(text: str) -> None:
+def check_secrets(text: str, *hide: Path) -> None:
     """Nothing of the data is shown."""
+    for path in hide:
+        text = text.replace(str(path), "PATH")
     for mark in MARKS:
         assert mark not in text, f"{mark} is shown"
 
@@ -202,3 +302,77 @@ def check_secrets(text: str) -> None:
 def list_all(folder: Path) -> list[str]:
     """Everything below a folder, hidden files as well."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def read_all(folder: Path) -> dict[str, bytes]:
+    """Everything below a folder, and what is in the files."""
+    return {
+        name: path.read_bytes() if (path := folder / name).is_file() else b"" for name in list_all(folder)
+    }
+
+
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files by their names."""
+    for name, content in files.items():
+        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def no_noise(*args: object) -> None:
+    """Take the place of the noise where none may be drawn."""
+    raise AssertionError("noise was drawn")
+
+
+def full_disk(*args: object, **options: object) -> None:
+    """Take the place of what writes to a disk."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/{SECRET}")
+
+
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+"""As people have it: what could not be written is still there when Python closes standard output."""
+
+
+def run_process(folder: Path, *words: str, setup: str = "", **options: Any) -> Outcome:
+    """Run a command line as a process of its own, after ``setup`` if there is any."""
+    start = ["-c", f"{setup}; from tallytree.cli.main import main; main()"] if setup else ["-m", "tallytree"]
+    done = subprocess.run(
+        [sys.executable, *start, *words],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        **{"stdout": subprocess.PIPE, "env": BUFFERED, **options},
+    )
+    return Outcome(done.returncode, done.stdout or "", done.stderr)
+
+
+@contextmanager
+def closed_bench(bench: Bench, mode: int, *files: str) -> Iterator[Bench]:
+    """A bench of a user who may not read these files, in a folder ``in`` that has this mode.
+
+    Root may do everything, so that where root runs the tests somebody else is the user.
+    """
+    root = os.geteuid() == 0
+    with tempfile.TemporaryDirectory(dir=TEMPORARY) as name:
+        inside, spill = Path(name, "in"), Path(name, "spill")
+        inside.mkdir()
+        spill.mkdir()
+        for file in files:
+            (inside / file).write_text(SECRET)
+            (inside / file).chmod(0o000)
+        inside.chmod(mode)
+        if root:
+            for path in (inside.parent, *inside.parent.rglob("*")):
+                shutil.chown(path, NOBODY, NOBODY)
+            os.seteuid(NOBODY)
+        try:
+            with patch("tempfile.tempdir", str(spill)):
+                yield replace(bench, folder=inside.parent, spill=spill)
+        finally:
+            inside.chmod(0o700)
+            if root:
+                os.seteuid(0)
+
+
+NOBODY = 65534
+TEMPORARY = tempfile.gettempdir()
+"""A folder in which everybody may look."""

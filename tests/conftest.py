@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.bad_input_support import Bench, make_release
 from tests.commands import Outcome, Run
 from tests.servers import run_postgres, run_spark
 
@@ -54,6 +56,26 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp
         return Outcome(stop.value.code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture(scope="session")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small, intact release."""
+    return make_release(tmp_path_factory.mktemp("intact") / "release")
+
+
+@pytest.fixture
+def bench(
+    run: Run,
+    released: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Bench:
+    """An empty folder for one wrong input, in which commands run."""
+    spill = tmp_path_factory.mktemp("spill")
+    monkeypatch.setattr(tempfile, "tempdir", str(spill))
+    return Bench(tmp_path, spill, released, run)
 
 
 @pytest.fixture(scope="session")

@@ -37,6 +37,15 @@ def leaf_counts(hierarchy: tt.Hierarchy, counts: Sequence[Ints]) -> Ints:
     )
 
 
+def check_feasible(hierarchy: tt.Hierarchy, counts: Sequence[Ints], total: int) -> None:
+    """Check that the leaves add up to every level and to the total, and that none is negative."""
+    leaf = leaf_counts(hierarchy, counts)
+    for found, expected in zip(counts, sum_up(hierarchy, leaf), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert leaf.min() >= 0
+    assert leaf.sum() == total
+
+
 def objective(instance: Instance, counts: Sequence[Ints]) -> int:
     """(H1) with level weights, term by term."""
     return sum(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,7 @@ from tallytree.errors import CountsError, InputError, PrivacyError
 from tallytree.intervals.replicates import add_intervals
 from tallytree.privacy.budget import parse_exact
 from tallytree.research.auditing.audit_run import audit
-from tests.bad_input_support import CSV, check_message, make_release
-from tests.commands import Run
+from tests.bad_input_support import CSV, Bench, Case, refused
 from tests.servers import fill
 
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ ODD = ["1_0", "\uff11", "\uff11\uff10", "\u0661", "1\u00a00", "\u00b2"]
 
 @pytest.mark.parametrize("text", [*ODD, "1/\uff13", "1__0", "0x10", "1e\uff11", "1 / 3", "nan", "-inf", ""])
 def test_text_that_is_no_plain_number_is_no_epsilon(text: str) -> None:
-    with pytest.raises(PrivacyError, match=r"^epsilon is not a number: ") as refused:
+    with refused(PrivacyError, r"^epsilon is not a number: "):
         parse_exact(text, "epsilon")
-    check_message(str(refused.value))
 
 
 @pytest.mark.parametrize("text", ["0.5", " 0.5 ", ".5", "5e-1", "5E-1", "+0.5", "1/2", "00.50"])
@@ -102,14 +101,10 @@ RELEASE = ["release", "counts.csv", "--region", "state", "--out", "out"]
     ],
     ids=lambda words: f"{words[0]} {words[-2]}",
 )
-def test_options_take_plain_numbers_only(words: list[str], odd: str, run: Run, tmp_path: Path) -> None:
-    (tmp_path / "counts.csv").write_text(CSV)
-    make_release(tmp_path / "released")
-    outcome = run(*(word.replace("ODD", odd) for word in words))
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert "not a" in outcome.err, outcome.err
-    assert not (tmp_path / "out").exists()
+def test_options_take_plain_numbers_only(words: list[str], odd: str, bench: Bench) -> None:
+    bench.file("counts.csv", CSV)
+    shutil.copytree(bench.released, bench.folder / "released")
+    Case([word.replace("ODD", odd) for word in words], "not a").check(bench)
 
 
 @pytest.mark.parametrize("odd", [*ODD, "0x10"])

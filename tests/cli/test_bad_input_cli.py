@@ -1,15 +1,14 @@
 """Wrong input through the command line: exit code 2, one message, nothing shown, nothing left behind."""
 
 import csv
-import errno
 import json
 import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
+from tallytree.errors import InputError
 from tallytree.privacy.noise import ExactNoise
 from tallytree.releases import released as releases
 from tallytree.releases.release_files import write_file
@@ -26,29 +26,37 @@ from tests.bad_input_support import (
     HEADER,
     HOSTILE_NAMES,
     SECRET,
-    check_message,
+    Bench,
+    Case,
+    Commands,
+    check_refused,
     check_secrets,
+    full_disk,
     list_all,
-    make_release,
+    list_cases,
+    no_noise,
+    run_process,
+    write_files,
 )
-from tests.commands import Outcome, Run
+from tests.commands import Outcome, Run, make_words
 
-HINT = "Try 'tallytree --help'.\n"
+OPTIONS = {"source": "counts.csv", "region": "state", "sizes": "1:3", "epsilon": "1", "out": "out"}
 
 
 def release(*more: str, without: str = "", **changes: str) -> list[str]:
     """The words of a release that works, but for ``changes``."""
-    options = {"region": "state", "sizes": "1:3", "epsilon": "1", "out": "out", **changes}
-    source = options.pop("source", "counts.csv")
-    words = [word for name, value in options.items() if name != without for word in (f"--{name}", value)]
-    return ["release", *([] if without == "source" else [source]), *words, *more]
+    return make_words("release", {**OPTIONS, **changes}, *more, without=without)
 
 
 def spec(file: str) -> list[str]:
     return ["release", "--spec", file]
 
 
-WRONG: dict[str, tuple[list[str], str]] = {
+def evaluate(truth: str) -> list[str]:
+    return ["evaluate", "released", "--truth", truth, "--data-is-not-sensitive"]
+
+
+WRONG: Commands = {
     "command": (["relase"], "No such command 'relase'"),
     "option": (release("--epsilom", "1"), "No such option: --epsilom"),
     "argument": (release("more.csv"), "unexpected extra argument"),
@@ -158,87 +166,35 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "verify-long-name": (["verify", "x" * 300], "folder|too long"),
     "evaluate-without-truth": (["evaluate", "released"], "Missing option '--truth'"),
     "evaluate-sensitive": (["evaluate", "released", "--truth", "counts.csv"], "--data-is-not-sensitive"),
-    "evaluate-regions": (
-        ["evaluate", "released", "--truth", "other.csv", "--data-is-not-sensitive"],
-        "1 row .the first is row 1.*not a leaf of the hierarchy",
-    ),
-    "evaluate-missing": (
-        ["evaluate", "released", "--truth", "no.csv", "--data-is-not-sensitive"],
-        "There is no file 'no.csv'",
-    ),
+    "evaluate-regions": (evaluate("other.csv"), "1 row .the first is row 1.*not a leaf of the hierarchy"),
+    "evaluate-missing": (evaluate("no.csv"), "There is no file 'no.csv'"),
     "demo-epsilon": (["demo", "--epsilon", "x", "--out", "out"], "not a number: 'x'"),
 }
 
 
-@pytest.fixture(scope="module")
-def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_release(tmp_path_factory.mktemp("intact") / "release")
-
-
 @pytest.fixture
-def place(tmp_path: Path, released: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(bench: Bench) -> Path:
     """A folder with good and bad inputs, in which the commands run."""
-    for name, content in BAD_FILES.items():
-        (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "link").symlink_to("folder")
-    (tmp_path / "dangling").symlink_to("nowhere")
+    place = bench.folder
+    write_files(place, BAD_FILES)
+    (place / "folder").mkdir()
+    (place / "link").symlink_to("folder")
+    (place / "dangling").symlink_to("nowhere")
     for name in ("released", "spoiled-manifest", "spoiled-parquet"):
-        shutil.copytree(released, tmp_path / name)
-    (tmp_path / "spoiled-manifest" / "manifest.json").write_text(f'{{"format": "{SECRET}')
-    (tmp_path / "spoiled-parquet" / "release.parquet").write_text(SECRET)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+        shutil.copytree(bench.released, place / name)
+    (place / "spoiled-manifest" / "manifest.json").write_text(f'{{"format": "{SECRET}')
+    (place / "spoiled-parquet" / "release.parquet").write_text(SECRET)
+    return place
 
 
-@pytest.fixture
-def run(run: Run, place: Path) -> Run:
-    """The same where the inputs are."""
-    return run
-
-
-BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-"""As people have it: what could not be written is still there when Python closes standard output."""
-
-
-def run_process(place: Path, *words: str, setup: str = "", **options: Any) -> Outcome:
-    """Run a command line as a process of its own, after ``setup`` if there is any."""
-    start = ["-c", f"{setup}; from tallytree.cli.main import main; main()"] if setup else ["-m", "tallytree"]
-    done = subprocess.run(
-        [sys.executable, *start, *words],
-        cwd=place,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        **{"stdout": subprocess.PIPE, "env": BUFFERED, **options},
-    )
-    return Outcome(done.returncode, done.stdout or "", done.stderr)
-
-
-def check_refused(outcome: Outcome, place: Path, words: str = ".", *, code: int = 2) -> None:
-    """One message and the exit code; nothing on standard output."""
-    assert outcome.code == code, outcome.err
-    assert outcome.out == ""
-    assert outcome.err.startswith("Error: ")
-    assert outcome.err.endswith("\n")
-    message = outcome.err.removesuffix(HINT)[len("Error: ") : -1]
-    assert re.search(words, message)
-    check_message(message, place)
-
-
-@pytest.mark.parametrize(("words", "pattern"), [pytest.param(*case, id=name) for name, case in WRONG.items()])
-def test_wrong_input_is_refused(words: list[str], pattern: str, run: Run, place: Path) -> None:
-    before = list_all(place)
-    check_refused(run(*words), place, pattern)
-    assert list_all(place) == before
+@pytest.mark.parametrize("case", list_cases((InputError, WRONG)))
+def test_wrong_input_is_refused(case: Case, place: Path, bench: Bench) -> None:
+    case.check(bench)
 
 
 @pytest.mark.parametrize("name", ["command", "epsilon-text", "csv-negative", "out-file", "verify-missing"])
-def test_wrong_input_is_refused_by_the_real_command(name: str, place: Path) -> None:
-    words, pattern = WRONG[name]
-    before = list_all(place)
-    check_refused(run_process(place, *words), place, pattern)
-    assert list_all(place) == before
+def test_wrong_input_is_refused_by_the_real_command(name: str, place: Path, bench: Bench) -> None:
+    Case(*WRONG[name]).check(replace(bench, run=partial(run_process, place)))
 
 
 def test_no_arguments_show_the_help_and_no_empty_error(run: Run) -> None:
@@ -247,10 +203,8 @@ def test_no_arguments_show_the_help_and_no_empty_error(run: Run) -> None:
     assert "Error: \n" not in outcome.err
 
 
-@pytest.mark.parametrize("json_wanted", [False, True])
-def test_a_message_is_the_same_for_programs(json_wanted: bool, run: Run, place: Path) -> None:
-    more = ["--json"] if json_wanted else []
-    check_refused(run(*release(*more, source="negative.csv")), place, "row 2.*negative")
+def test_a_message_is_the_same_for_programs(run: Run, place: Path) -> None:
+    check_refused(run(*release("--json", source="negative.csv")), place, "row 2.*negative")
 
 
 # Limits on a process, so that a test of something that takes for ever ends all the same.
@@ -277,9 +231,9 @@ def test_more_cells_than_there_may_be_are_refused_before_memory_is_asked_for(pla
     check_refused(run_process(place, *words, setup=MEMORY_LIMIT), place, "more than 2147483648")
 
 
-def write_csv(path: Path, header: list[str], *rows: list[object]) -> None:
+def write_csv(path: Path, *rows: Iterable[object]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header, *rows])
+        csv.writer(file).writerows(rows)
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES.values(), ids=HOSTILE_NAMES)
@@ -329,10 +283,6 @@ def test_unknown_hostile_columns_are_one_clear_error(name: str, run: Run, place:
     check_refused(run(*release(source="hostile.csv")), place, "no column 'state'")
 
 
-def full_disk(*args: object, **options: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), f"/{SECRET}")
-
-
 @pytest.mark.parametrize("when", ["first table", "second table", "manifest", "flush", "before"])
 def test_full_disk_leaves_nothing_behind(
     when: str, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
@@ -364,17 +314,6 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_noise_is_drawn(
 ) -> None:
     monkeypatch.setattr(ExactNoise, "draw", no_noise)
     check_refused(run(*release(out="/proc/out")), place, "cannot be written")
-
-
-def test_a_name_that_is_too_long_is_refused_before_noise_is_drawn(
-    run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ExactNoise, "draw", no_noise)
-    check_refused(run(*release(out="x" * 300)), place, "name too long")
-
-
-def no_noise(*args: object) -> None:
-    raise AssertionError("noise was drawn")
 
 
 def interrupt(*args: object) -> None:

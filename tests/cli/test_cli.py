@@ -7,7 +7,6 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,9 @@ from tallytree.cli import main as cli
 from tallytree.datasets.invented import generate_nation
 from tallytree.releases.manifest import seal
 from tallytree.solvers.joint import joint_relaxation
+from tests.commands import Run
 
 TABLE = "state,county,size,groups\nGA,a,1,20\nGA,b,2,30\nNY,c,1,40\nNY,c,3,5\nDC,,2,9\n"
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)

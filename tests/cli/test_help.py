@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,9 +21,8 @@ from tallytree.cli.main import app
 from tallytree.cli.manuals import MANUALS
 from tallytree.datasets.invented import generate_nation
 from tallytree.research.reproduction import measuring, reproduction_page
+from tests.commands import Run
 from tests.research.reproduction_support import DIRECT, JOINT, SETTINGS, HereAndNow, make_datasets
-
-Run = Callable[..., tuple[int, str, str]]
 
 ROOT = Path(__file__).parents[2]
 WIDTHS = ("80", "120")

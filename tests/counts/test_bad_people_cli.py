@@ -12,6 +12,8 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +30,24 @@ from tallytree.counts.count_tables import REGIONS_FROM_DATA
 from tallytree.counts.engines.duckdb import DuckDBSession
 from tallytree.counts.people import GROUPS_FROM_DATA, ROWS_ARE_PEOPLE
 from tallytree.counts.record_counter import Counter
-from tallytree.errors import CountsError
+from tallytree.errors import CountsError, InputError
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
-from tallytree.privacy.noise import ExactNoise
-from tests.bad_input_support import COUNT, HOSTILE_NAMES, SECRET, check_secrets, list_all
-from tests.cli.test_bad_input_cli import check_refused, full_disk, no_noise, run_process
-from tests.commands import Run
+from tests.bad_input_support import (
+    COUNT,
+    HOSTILE_NAMES,
+    SECRET,
+    Bench,
+    Case,
+    Commands,
+    check_refused,
+    check_secrets,
+    full_disk,
+    list_all,
+    list_cases,
+    run_process,
+    write_files,
+)
+from tests.commands import Run, make_words
 from tests.servers import fill, need
 
 HEADER = "household,state,person,hours\n"
@@ -98,17 +112,8 @@ def words_of(command: str, *more: str, without: str = "", **changes: str) -> lis
     """The words of a command that works, but for ``changes``."""
     options = {"source": "people.csv", "group": "household", "region": "state", "sizes": "0:3"}
     options |= {"out": "out.parquet"} if command == "count" else {"epsilon": "1", "out": "out"}
-    options |= {name.replace("_", "-"): value for name, value in changes.items()}
-    if "quantity" in options:
-        options.setdefault("max-quantity", "1")
-    options.pop(without, None)
-    source = [options.pop("source")] if "source" in options else []
-    return [
-        command,
-        *source,
-        *(word for name, value in options.items() for word in (f"--{name}", value)),
-        *more,
-    ]
+    options |= {"max_quantity": "1"} if "quantity" in changes else {}
+    return make_words(command, {**options, **changes}, *more, without=without)
 
 
 def count(*more: str, **changes: str) -> list[str]:
@@ -123,7 +128,7 @@ def release_counts(source: str, *more: str, **changes: str) -> list[str]:
     return words_of("release", *more, without="group", source=source, **changes)
 
 
-WRONG: dict[str, tuple[list[str], str]] = {
+WRONG: Commands = {
     "without-source": (count(without="source"), "'source' is missing"),
     "without-group": (count(without="group"), "'group' is missing: the column that identifies the group"),
     "without-region": (count(without="region"), "'regions' is missing"),
@@ -135,7 +140,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
     "region-misspelt": (release(region="stat"), "did you mean 'state'"),
     "person-misspelt": (count(person="persom"), "did you mean 'person'"),
     "quantity-unbounded": (
-        release(quantity="hours", without="max-quantity"),
+        release(quantity="hours", without="max_quantity"),
         "A quantity needs its bound, max_quantity",
     ),
     "missing-word": (count(missing="none"), "one of 'refuse', 'drop', not 'none'"),
@@ -144,10 +149,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
         count(source="[fp]*e.csv", frame="frame.csv"),
         "The frame is the table of records itself",
     ),
-    "hierarchy-is-the-source": (
-        release(hierarchy="people.csv"),
-        "table of regions is the source itself",
-    ),
+    "hierarchy-is-the-source": (release(hierarchy="people.csv"), "table of regions is the source itself"),
     "quantity-misspelt": (release(quantity="hour"), "did you mean 'hours'"),
     "group-twice": (count("--group", "household"), "'household' is named for two purposes"),
     "region-is-quantity": (count(quantity="state"), "'state' is named for two purposes"),
@@ -262,8 +264,7 @@ WRONG: dict[str, tuple[list[str], str]] = {
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of every place, by name."""
     folder = tmp_path_factory.mktemp("inputs")
-    for name, content in FILES.items():
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    write_files(folder, FILES)
     counted = pa.table({"state": ["GA", SECRET], "size": [1, 2], "groups": [5, COUNT]})
     whole = counted.replace_schema_metadata({KEY: json.dumps(FACTS).encode()})
     pa_parquet.write_table(whole, folder / "counted.parquet")
@@ -275,44 +276,22 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture
-def place(tmp_path: Path, inputs: dict[str, bytes], monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(bench: Bench, inputs: dict[str, bytes]) -> Path:
     """A folder with good and bad inputs, in which the commands run."""
-    for name, content in inputs.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "spill").mkdir()
-    (tmp_path / "dangling.parquet").symlink_to("nowhere")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spill"))
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    write_files(bench.folder, inputs)
+    (bench.folder / "folder").mkdir()
+    (bench.folder / "spill").mkdir()
+    (bench.folder / "dangling.parquet").symlink_to("nowhere")
+    return bench.folder
 
 
-@pytest.fixture
-def run(run: Run, place: Path) -> Run:
-    """The same where the inputs are."""
-    return run
+@pytest.mark.parametrize("case", list_cases((InputError, WRONG)))
+def test_wrong_input_is_refused(case: Case, place: Path, bench: Bench) -> None:
+    case.check(bench)
 
 
-@pytest.mark.parametrize(("words", "pattern"), WRONG.values(), ids=WRONG)
-def test_wrong_input_is_refused(
-    words: list[str], pattern: str, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ExactNoise, "draw", no_noise)  # nothing is spent on wrong input
-    before = list_all(place)
-    check_refused(run(*words), place, pattern)
-    assert list_all(place) == before
-
-
-@pytest.mark.parametrize("name", ["database-down"])
-def test_wrong_input_is_refused_by_the_real_command(name: str, place: Path) -> None:
-    words, pattern = WRONG[name]
-    before = list_all(place)
-    check_refused(run_process(place, *words), place, pattern)
-    assert list_all(place) == before
-
-
-def test_cases_are_many() -> None:
-    assert len(WRONG) >= 60
+def test_wrong_input_is_refused_by_the_real_command(place: Path, bench: Bench) -> None:
+    Case(*WRONG["database-down"]).check(replace(bench, run=partial(run_process, place)))
 
 
 @pytest.mark.parametrize("out", ["counted.parquet", "no/counts.parquet", "x" * 300 + ".parquet"])
@@ -391,14 +370,6 @@ def test_counted_files_are_for_their_owner_alone(out: str, run: Run, place: Path
 
 
 # Interruptions and full disks
-
-
-@pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two million people, each in a household of their own."""
-    path = tmp_path_factory.mktemp("many") / "people.parquet"
-    duckdb.sql(f"COPY (SELECT range AS household, 'GA' AS state FROM range(2_000_000)) TO '{path}'")
-    return path
 
 
 @pytest.mark.parametrize("command", ["count", "release"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psycopg
 import pyarrow as pa
@@ -13,11 +14,12 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from psycopg import sql
 
-import tallytree
+import tallytree as tt
 from tallytree.counts.engines.spark import SETTINGS
 from tallytree.errors import CountsError, EngineError, InputError
-from tests.bad_input_support import COUNT, SECRET, Bench, cut
-from tests.counts.test_bad_people import HEADER, PEOPLE, ROWS, damage, parquet
+from tests.bad_input_support import COUNT, SECRET, Bench, Case, cut
+from tests.counts.test_bad_people import PEOPLE, ROWS, csv, damage, parquet
+from tests.counts.test_bad_people import count as ask
 from tests.counts.test_hostile_people import (
     NAMES,
     OURS,
@@ -29,27 +31,11 @@ from tests.counts.test_hostile_people import (
     write_csv,
 )
 from tests.servers import fill, find_port
-from tests.test_bad_input import check_refused
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-tt: Any = tallytree
-"""Untyped here: some of these calls have wrong types, on purpose."""
-
-SPARK: Any = tallytree.Engine(name="spark")
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path, tmp_path)
-
-
-def ask(source: Any, **changes: Any) -> Any:
-    options = {"group": "household", "regions": ["state"], "sizes": (0, 3), **changes}
-    if "quantity" in options:
-        options.setdefault("max_quantity", 1)
-    return tt.count_groups(source, **options)
+SPARK = tt.Engine(name="spark")
 
 
 # PostgreSQL
@@ -158,7 +144,7 @@ def log_in(url: str, user: str, password: str) -> str:
 def test_postgresql_errors_become_ours(
     call: Callable[[str], object], kind: type[InputError], words: str, database: str, bench: Bench
 ) -> None:
-    check_refused(lambda b: call(database), bench, kind, words)
+    Case(lambda b: call(database), words, kind).check(bench)
     with psycopg.connect(database) as connection:
         assert connection.execute("SELECT count(*) FROM bad.people").fetchone() == (4,)
 
@@ -223,25 +209,24 @@ SPARK_CASES: dict[str, tuple[Callable[[Bench], object], type[InputError], str]] 
     "colon": (lambda b: ask(parquet(b, "a:b.parquet"), engine=SPARK), EngineError, "nor hold a colon"),
     "parquet-cut": (lambda b: ask(damage(parquet(b), cut), engine=SPARK), EngineError, "Spark cannot open"),
     "latin": (
-        lambda b: ask_csv(b, (ROWS * 2000 + f"3,{SECRET}é\n").encode("latin-1")),
+        lambda b: csv(b, (ROWS * 2000 + f"3,{SECRET}é\n").encode("latin-1"), engine=SPARK),
         EngineError,
         "not UTF-8",
     ),
-    "column-twice": (lambda b: ask_csv(b, "1,2,3\n", "household,state,state\n"), CountsError, "two columns"),
+    "column-twice": (
+        lambda b: csv(b, "1,2,3\n", "household,state,state\n", engine=SPARK),
+        CountsError,
+        "two columns",
+    ),
 }
 
 
-def ask_csv(bench: Bench, rows: str | bytes, header: str = HEADER, **options: Any) -> Any:
-    content = header.encode() + (rows.encode() if isinstance(rows, str) else rows)
-    return ask(bench.file("people.csv", content), engine=SPARK, **options)
-
-
 @pytest.mark.xdist_group("spark")
-def test_spark_errors_become_ours(spark: SparkSession, tmp_path: Path, subtests: pytest.Subtests) -> None:
+def test_spark_errors_become_ours(spark: SparkSession, bench: Bench, subtests: pytest.Subtests) -> None:
     for name, (call, kind, words) in SPARK_CASES.items():
         with subtests.test(name):
-            (tmp_path / name).mkdir()
-            check_refused(call, Bench(tmp_path / name, tmp_path), kind, words)
+            (bench.folder / name).mkdir()
+            Case(call, words, kind).check(replace(bench, folder=bench.folder / name))
 
 
 @pytest.mark.xdist_group("spark")

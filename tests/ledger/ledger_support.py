@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import secrets
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -20,9 +16,8 @@ from psycopg import sql
 import tallytree as tt
 from tallytree.ledger.entries import Entry
 from tallytree.ledger.store import TABLE
+from tests import commands
 from tests.ledger.ledger_workers import count
-
-ROOT = Path(__file__).parents[2]
 
 
 def make_schema(postgres: str) -> str:
@@ -83,14 +78,4 @@ def sum_charges(place: str | Path) -> Fraction:
 
 def run_workers(what: str, place: str | Path, folder: Path, *more: object) -> Any:
     """Let the workers do something; what they found out."""
-    words = [what, str(place), str(folder), *map(str, more)]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.ledger.ledger_workers", *words],
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return commands.run_workers("tests.ledger.ledger_workers", what, str(place), str(folder), *map(str, more))

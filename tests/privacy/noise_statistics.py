@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+
+import tallytree as tt
 
 Ints = npt.NDArray[np.int64]
 
@@ -51,6 +54,18 @@ def two_sample_p_value(one: Ints, other: Ints, most: int) -> float:
     """Chi-square of the hypothesis that both were drawn from the same distribution."""
     rows = [np.bincount(np.clip(draws, -most, most) + most, minlength=2 * most + 1) for draws in (one, other)]
     return _contingency_p_value(np.array(rows))
+
+
+def check_levels(
+    release: tt.Release, counts: tt.GroupCounts, p_value: Callable[[Ints, float], float]
+) -> None:
+    """Check that what was added to the counts has the scale of its own level, and of no other."""
+    plan = release.measurements.plan
+    for level, measured in enumerate(release.measurements.values):
+        added = (measured - plan.answers(counts)[level]).ravel()
+        for other in plan.levels:
+            right = other.name == plan.levels[level].name
+            assert (p_value(added, float(other.scale)) > REJECT) == right
 
 
 def _contingency_p_value(table: Ints) -> float:

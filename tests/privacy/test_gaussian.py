@@ -26,8 +26,10 @@ from tallytree.privacy.noise import GaussianNoise, Noise, SeededGaussianNoise, S
 from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import QUERIES
 from tallytree.privacy.zcdp import LEAST_EPSILON, convert_rho, find_rho
+from tests.bad_input_support import Bench, Case
+from tests.commands import Run
 from tests.ledger.ledger_support import read_rows
-from tests.privacy.noise_statistics import REJECT
+from tests.privacy.noise_statistics import REJECT, check_levels
 from tests.privacy.test_privacy import small_counts
 
 Ints = npt.NDArray[np.int64]
@@ -203,11 +205,7 @@ def test_every_level_gets_its_own_sigma() -> None:
     assert [level.loss for level in plan.levels] == [Fraction(1, 50), Fraction(2, 25)]
     assert plan.levels[0].scale == 5
     assert plan.levels[1].scale == Fraction(5, 2)
-    for level, measured in enumerate(release.measurements.values):
-        added = (measured - plan.answers(counts)[level]).ravel()
-        for other in plan.levels:
-            right = other.name == plan.levels[level].name
-            assert (gaussian_p_value(added, float(other.scale)) > REJECT) == right
+    check_levels(release, counts, gaussian_p_value)
 
 
 # Releases.
@@ -400,7 +398,6 @@ def table(tmp_path: Path) -> None:
 
 
 FLAGS = ["release", "counts.csv", "--region", "state", "--sizes", "1:3"]
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.mark.usefixtures("table")
@@ -435,9 +432,6 @@ def test_the_command_line_takes_delta_and_rho(run: Run) -> None:
         (["--epsilon", "1", "--mechanism", "direct-qp", "--out", "a"], "cannot make a release"),
     ],
 )
-def test_what_is_wrong_is_said_before_the_data_are_read(run: Run, words: list[str], why: str) -> None:
+def test_what_is_wrong_is_said_before_the_data_are_read(bench: Bench, words: list[str], why: str) -> None:
     Path("counts.csv").unlink()
-    code, out, err = run(*FLAGS, *words)
-    assert (code, out) == (2, "")
-    assert why in err
-    assert not Path("a").exists()
+    Case([*FLAGS, *words], why).check(bench)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bad_input_support import check_message
+from tests.commands import run_workers
 
-ROOT = Path(__file__).parents[2]
 UNSHARE = ["unshare", "--user", "--map-root-user", "--mount"]
 LOST = "Epsilon 1/10 was spent for nothing: it is entry 11 of the ledger."
 
@@ -44,16 +42,9 @@ JUST_FITS = f"{NO_REPORT}?{NO_INTERVALS}?{NO_REPORT}?"
 def attempt(how: str, *attempts: tuple[object, ...]) -> list[dict[str, Any]]:
     """Let the workers run commands; what became of each."""
     inside = [] if how == "forbidden" else UNSHARE
-    done = subprocess.run(
-        [*inside, sys.executable, "-m", "tests.releases.disk_workers", how, json.dumps(attempts)],
-        cwd=ROOT,
-        env={**os.environ, "NUMBA_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
+    answers: list[dict[str, Any]] = run_workers(
+        "tests.releases.disk_workers", how, json.dumps(attempts), inside=inside
     )
-    assert done.returncode == 0, done.stderr
-    answers: list[dict[str, Any]] = json.loads(done.stdout)
     for answer in answers:
         check_answer(answer)
     return answers

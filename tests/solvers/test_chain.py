@@ -20,7 +20,7 @@ from tallytree.privacy.neighbours import enumerate_additions
 from tallytree.solvers.chain import build_tables, list_chain, solve_chain_model, trace_back
 from tallytree.solvers.solution import weigh_levels
 from tests import naive
-from tests.instances import random_hierarchy
+from tests.instances import Instance, random_hierarchy
 
 Ints = npt.NDArray[np.int64]
 
@@ -76,17 +76,9 @@ def test_isotonic_fit_tables_and_enumeration_have_the_same_objective(seed: int) 
     noisy = [rng.integers(-3, total + 4, plan.shape(level)) for level in range(len(h.levels))]
     measured = tt.Measurements(plan, noisy)
     solutions = [mechanism.postprocess(measured, total=total) for mechanism in (fast, slow)]
-    scales = [level.scale for level in plan.levels]
-    ratios = [(max(scales) / scale) ** 2 for scale in scales]
-    common = int(np.lcm.reduce([ratio.denominator for ratio in ratios]))
-    weights = [int(ratio * common) for ratio in ratios]
-    weights = [weight // int(np.gcd.reduce(weights)) for weight in weights]
+    weights = Instance(h, measured, total, []).weights
     for solution in solutions:
-        leaf = naive.leaf_counts(h, solution.counts)
-        for found, expected in zip(solution.counts, naive.sum_up(h, leaf), strict=True):
-            np.testing.assert_array_equal(found, expected)
-        assert leaf.min() >= 0
-        assert leaf.sum() == total
+        naive.check_feasible(h, solution.counts, total)
     assert solutions[0].objective == solutions[1].objective
     if len(h.leaves) * sizes <= 5:
         assert solutions[0].objective == best_by_enumeration(h, noisy, weights, total)
