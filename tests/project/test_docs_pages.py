@@ -182,7 +182,7 @@ def test_the_mechanism_of_the_example_conforms(folder: Path, monkeypatch: pytest
     for seed in range(20):
         counts = conformance.make_counts(seed, 1 + seed % 4, (0, seed % 5), (0, 3, 10**6)[seed % 3])
         conformance.assert_conditions(kind.name, seed, counts, ("0.01", "1", "20")[seed % 3])
-    conformance.test_without_noise_the_truth_comes_back(kind.name)
+    conformance.test_without_noise_the_truth_comes_back(kind)
     conformance.test_the_plan_covers_every_neighbour(kind.name)
     conformance.test_post_processing_changes_nothing_that_it_is_given(kind.name)
     conformance.test_a_release_is_made_and_verified_or_refused(kind.name)
