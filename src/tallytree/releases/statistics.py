@@ -42,22 +42,31 @@ class Distributions:
         """Of each region."""
         return self.running[:, -1]
 
-    @property
+    @cached_property
     def size_sum(self) -> Ints:
         """The sizes of all groups added up: people, if groups are households."""
         total: Ints = self.counts @ self.size
         return total
 
+    @cached_property
+    def _some(self) -> npt.NDArray[np.bool_]:
+        """The regions that have groups."""
+        return self.groups > 0
+
+    @cached_property
+    def _running_of_some(self) -> Ints:
+        return self.running[self._some]
+
     def share(self, values: Ints) -> Floats:
         """``values`` by the number of groups; NaN in regions without any."""
-        found, some = np.full(len(values), np.nan), self.groups > 0
-        found[some] = values[some] / self.groups[some]
+        found = np.full(len(values), np.nan)
+        found[self._some] = values[self._some] / self.groups[self._some]
         return found
 
     def quantile(self, share: Fraction) -> Floats:
         """The least size that so large a share of the groups does not exceed; NaN without groups."""
-        found, some = np.full(len(self.counts), np.nan), self.groups > 0
-        found[some] = self.size[find_quantiles(self.running[some], share)]
+        found = np.full(len(self.counts), np.nan)
+        found[self._some] = self.size[find_quantiles(self._running_of_some, share)]
         return found
 
 

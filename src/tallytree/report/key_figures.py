@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.releases.interval_bounds import SummaryBounds
-from tallytree.releases.statistics import QUANTILES, Distributions
+from tallytree.releases.statistics import QUANTILES, Distributions, find_statistics
 from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
@@ -56,16 +55,15 @@ def _name_quantile(name: str, share: Fraction) -> str:
     return name.capitalize() if name == "median" else f"{float(100 * share):g} %"
 
 
+def _show(name: str, title: str, column: str, show: Show, *, shade: str | None = None) -> Figure:
+    """A statistic as a key figure."""
+    (statistic,) = find_statistics([name])
+    return Figure(title, column, show, statistic.find, name, shade)
+
+
 FIGURES: tuple[Figure, ...] = (
-    Figure("Groups", "groups", "count", lambda regions: regions.groups, "groups"),
-    Figure(
-        "Mean size",
-        "mean_size",
-        "mean",
-        lambda regions: regions.share(regions.size_sum),
-        "size_mean",
-        shade="Mean size",
-    ),
+    _show("groups", "Groups", "groups", "count"),
+    _show("size_mean", "Mean size", "mean_size", "mean", shade="Mean size"),
     Figure(
         "Of size 1",
         "share_of_size_1",
@@ -75,13 +73,7 @@ FIGURES: tuple[Figure, ...] = (
         size=1,
     ),
     *(
-        Figure(
-            _name_quantile(name, share),
-            f"quantile_{float(100 * share):g}",
-            "count",
-            partial(Distributions.quantile, share=share),
-            name,
-        )
+        _show(name, _name_quantile(name, share), f"quantile_{float(100 * share):g}", "count")
         for name, share in QUANTILES.items()
     ),
     Figure("Largest", "largest_size", "count", find_largest),
