@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 from tallytree.limits import count_processors
-from tallytree.progress import hold_signals
+from tallytree.progress import are_held, hold_signals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
@@ -57,6 +57,8 @@ class _Kernel:
         update_wrapper(self, compiled)
 
     def __call__(self, *arguments: object) -> Any:
+        if are_held():
+            return self.compiled(*arguments)
         with hold_signals():
             return self.compiled(*arguments)
 
@@ -144,7 +146,6 @@ class RowPool:
 
 def share_work(work: Callable[[int, Item], Result], items: Sequence[Item]) -> list[Result]:
     """``work(number, item)`` for each item, on all processors."""
-    processors = count_processors()
-    if len(items) == 1 or processors == 1 or _is_kernel_thread():
+    if len(items) == 1 or _is_kernel_thread() or count_processors() == 1:
         return [work(number, item) for number, item in enumerate(items)]
-    return list(_get_threads(processors).map(work, range(len(items)), items))
+    return list(_get_threads(count_processors()).map(work, range(len(items)), items))

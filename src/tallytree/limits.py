@@ -18,8 +18,11 @@ _MOST: ContextVar[int | None] = ContextVar("most", default=None)
 
 def count_processors() -> int:
     """The processors this process may use (fewer than the machine's under a CPU limit)."""
+    most = _MOST.get()
+    if most == 1:
+        return 1
     found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(found, _MOST.get() or found)
+    return min(found, most or found)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from threading import current_thread, main_thread
+from threading import get_ident, main_thread
 from types import FrameType
 
 # Signals that wait: some work must not be broken off in the middle by what a signal's handler raises.
@@ -19,6 +19,11 @@ Handler = Callable[[int, FrameType | None], object]
 
 READY, HOLDING = 1, 2
 """The handlers were exchanged for such as can wait; and they do wait."""
+
+
+def are_held() -> bool:
+    """Whether a signal's handler would wait anyway, or never runs in this thread."""
+    return _Block.state == HOLDING or get_ident() != main_thread().ident
 
 
 def hold_signals() -> AbstractContextManager[None]:
@@ -46,7 +51,7 @@ class _Block:
         self._handlers: dict[int, Handler] = {}
 
     def __enter__(self) -> None:
-        if current_thread() is not main_thread():
+        if get_ident() != main_thread().ident:
             return
         self._before = _Block.state
         try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import ClassVar, Literal
@@ -20,7 +20,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.plan import Draft, Plan, draft_plan, make_plan
 from tallytree.privacy.queries import Query
-from tallytree.progress import expect_holds
+from tallytree.progress import expect_holds, hold_signals
 from tallytree.sizes import Sizes, find_whole
 from tallytree.solvers.solution import Evidence, Solution
 
@@ -29,12 +29,7 @@ RegionTotals = Literal["unused", "optional", "needed"]
 
 
 SMALL = 2**16
-"""Regions x sizes up to which solvers keep to one processor."""
-
-
-def _share_work_of(plan: Plan) -> AbstractContextManager[None]:
-    shapes = [plan.shape(level) for level in range(len(plan.levels))]
-    return one_processor() if sum(rows * sizes for rows, sizes in shapes) <= SMALL else nullcontext()
+"""Regions x sizes up to which a problem is small."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +123,19 @@ class Mechanism(ABC):
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
         """Counts that meet the conditions of a release, from noisy answers and the public total."""
         total = self._check(measurements, total)
-        with expect_holds(), _share_work_of(measurements.plan):  # solvers call many kernels
+        with self._prepare(measurements.plan):
             return self.solve(measurements.plan, measurements.values, total=total)
+
+    @contextmanager
+    def _prepare(self, plan: Plan) -> Iterator[None]:
+        """Many kernels will be called: a small problem is solved in one go, on one processor."""
+        shapes = [plan.shape(level) for level in range(len(plan.levels))]
+        if not self.small and sum(regions * sizes for regions, sizes in shapes) <= SMALL:
+            with hold_signals(), one_processor():
+                yield
+        else:
+            with expect_holds():
+                yield
 
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
@@ -138,7 +144,7 @@ class Mechanism(ABC):
     def assess(self, measurements: Measurements, counts: Sequence[Ints], *, total: int) -> Evidence:
         """The objective at given counts, and their certificate, as :meth:`postprocess` would state them."""
         total = self._check(measurements, total)
-        with _share_work_of(measurements.plan):
+        with self._prepare(measurements.plan):
             return self.evaluate(measurements.plan, measurements.values, counts, total=total)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
