@@ -97,6 +97,13 @@ class SparseRows:
         cells = slice(int(self.starts[start]), int(self.starts[stop]))
         return rows, self.columns[cells], self.values[cells].astype(np.int64)
 
+    def reverse(self) -> SparseRows:
+        """The rows with the last column first."""
+        mirror = np.repeat(self.starts[:-1] + self.starts[1:] - 1, np.diff(self.starts))
+        order = mirror - np.arange(len(self.columns))
+        columns = (self.width - 1 - self.columns[order]).astype(np.int32)
+        return SparseRows(self.starts, columns, self.values[order], self.width)
+
     def move(self, places: Ints, count: int) -> SparseRows:
         """``count`` rows, of which row ``places[r]`` is the sum of all rows r with this place."""
         if len(places) == count and (places == np.arange(count)).all():
@@ -213,8 +220,18 @@ def take_rows(arrays: Sequence[Ints], level: int, rows: Ints) -> npt.NDArray[np.
     if isinstance(stored, SparseRows):
         return stored.take(rows).dense()
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
-        return stored[rows[0] : rows[-1] + 1]
-    return stored[rows]
+        return np.ascontiguousarray(stored[rows[0] : rows[-1] + 1])
+    return np.ascontiguousarray(stored[rows])
+
+
+def reverse_sizes(arrays: Sequence[Ints]) -> Sequence[Ints]:
+    """Return all levels with the last size first."""
+    if not isinstance(arrays, LevelArrays):
+        return [np.ascontiguousarray(level[:, ::-1]) for level in arrays]
+    stored = [arrays.stored(level) for level in range(len(arrays))]
+    return LevelArrays(
+        [level.reverse() if isinstance(level, SparseRows) else level[:, ::-1] for level in stored]
+    )
 
 
 def get_column(arrays: Sequence[Ints], level: int, column: int) -> Ints:

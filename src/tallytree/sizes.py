@@ -2,7 +2,10 @@
 
 import operator
 import re
-from collections.abc import Iterable
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 from tallytree.errors import CountsError
@@ -51,20 +54,94 @@ def find_whole(value: Any) -> int | None:
         return None
 
 
-Sizes = tuple[int, int]
-"""The least and the largest size, both included; a larger group counts at the largest."""
-
 MOST_SIZES = 2**20
 LARGEST = 2**31
 
 
+@dataclass(frozen=True)
+class SizeClasses:
+    """Classes of sizes by the least size of each; the last class has no end.
+
+    >>> classes = SizeClasses([1, 5, 10, 20, 50])
+    >>> [classes.name(place) for place in range(5)]
+    ['1-4', '5-9', '10-19', '20-49', '50+']
+    """
+
+    edges: tuple[int, ...]
+
+    def __init__(self, edges: Iterable[int]) -> None:
+        try:
+            found = tuple(map(_whole, edges))
+        except TypeError:
+            raise CountsError(
+                "The classes must be a list of whole numbers, the least size of each, such as [1, 5, 10]."
+            ) from None
+        if not found or not found[0] >= 0 or any(a >= b for a, b in pairwise(found)) or found[-1] > LARGEST:
+            raise CountsError(
+                f"The least sizes of the classes must rise from 0 or above to {LARGEST} at most."
+            )
+        if len(found) > MOST_SIZES:
+            raise CountsError(f"There are more than {MOST_SIZES} classes.")
+        object.__setattr__(self, "edges", found)
+
+    def name(self, place: int) -> str:
+        """Return the name of a class, such as 5-9 or 50+."""
+        return name_size(self, place)
+
+
+Sizes = tuple[int, int] | SizeClasses
+"""What group sizes are counted in: every size from the first to the second, or classes.
+
+A larger group counts at the last size, and a smaller one at the first.
+"""
+
+
+def list_edges(sizes: Sizes) -> Sequence[int]:
+    """Return the least size of each class; a single size is a class of its own.
+
+    >>> list(list_edges((1, 4))), list(list_edges(SizeClasses([1, 5, 10])))
+    ([1, 2, 3, 4], [1, 5, 10])
+    """
+    return sizes.edges if isinstance(sizes, SizeClasses) else range(sizes[0], sizes[1] + 1)
+
+
+def get_ends(sizes: Sizes) -> tuple[int, int]:
+    """Return the first and the last edge."""
+    return (sizes.edges[0], sizes.edges[-1]) if isinstance(sizes, SizeClasses) else sizes
+
+
+def name_size(sizes: Sizes, place: int) -> str:
+    """Return what the size or class at a place is called: 3, 5-9, or 50+ for the last class."""
+    if not isinstance(sizes, SizeClasses):
+        return str(sizes[0] + place)
+    first = sizes.edges[place]
+    if place == len(sizes.edges) - 1:
+        return f"{first}+"
+    last = sizes.edges[place + 1] - 1
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def show_sizes(sizes: Sizes) -> str:
+    """Return the sizes in words.
+
+    >>> show_sizes((1, 20)), show_sizes(SizeClasses([1, 5, 10]))
+    ('1 to 20', '1-4, 5-9, 10+')
+    """
+    if isinstance(sizes, SizeClasses):
+        return ", ".join(name_size(sizes, place) for place in range(count_sizes(sizes)))
+    return f"{sizes[0]} to {sizes[1]}"
+
+
 def check_sizes(sizes: object) -> Sizes:
-    """``sizes`` as a pair of whole numbers, 0 <= low <= high."""
+    """Return ``sizes`` checked: classes, or a pair of whole numbers, 0 <= low <= high."""
+    if isinstance(sizes, SizeClasses):
+        return sizes
     try:
         low, high = map(_whole, cast(Iterable[object], sizes))
     except (TypeError, ValueError):
         raise CountsError(
-            "The sizes must be a pair of whole numbers (low, high), both included, such as (1, 20)."
+            "The sizes must be a pair of whole numbers (low, high), both included, such as (1, 20), or "
+            "tallytree.SizeClasses."
         ) from None
     if not 0 <= low <= high <= LARGEST:
         raise CountsError(f"The sizes are not a range: 0 <= low <= high <= {LARGEST} must hold.")
@@ -80,5 +157,31 @@ def _whole(value: object) -> int:
 
 
 def count_sizes(sizes: Sizes) -> int:
-    """How many sizes there are: the paper's N."""
-    return sizes[1] - sizes[0] + 1
+    """Return how many sizes or classes there are: the paper's N."""
+    return len(sizes.edges) if isinstance(sizes, SizeClasses) else sizes[1] - sizes[0] + 1
+
+
+def find_place(sizes: Sizes, size: int) -> int:
+    """Return where a group of that size is counted.
+
+    >>> classes = SizeClasses([1, 5, 10])
+    >>> [find_place(classes, size) for size in (0, 4, 5, 12)]
+    [0, 0, 1, 2]
+    """
+    return max(0, bisect_right(list_edges(sizes), size) - 1)
+
+
+def count_edges_within(edges: Sequence[int], window: int) -> int:
+    """Return the most edges e with s < e <= s + ``window``, over all s.
+
+    >>> count_edges_within([1, 2, 3, 4], 2), count_edges_within([1, 5, 10, 11], 4)
+    (2, 2)
+    """
+    most, first = 0, 0
+    for last, edge in enumerate(edges):
+        while edges[first] <= edge - window:
+            first += 1
+        most = max(most, last - first + 1)
+        if most == min(window, len(edges)):  # no window holds more
+            break
+    return most

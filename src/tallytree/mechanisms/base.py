@@ -12,14 +12,15 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import reverse_sizes
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_GROUPS, one_processor
 from tallytree.privacy.budget import Budget, Exact
 from tallytree.privacy.measurements import Measurements
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, Protected, TotalKind
 from tallytree.privacy.plan import Draft, Plan, draft_plan, make_plan
-from tallytree.privacy.queries import Query
+from tallytree.privacy.queries import ABOVE, Query, find_query
 from tallytree.progress import expect_holds, hold_signals
 from tallytree.sizes import Sizes, find_whole
 from tallytree.solvers.solution import Evidence, Solution
@@ -49,6 +50,8 @@ class Mechanism(ABC):
     reference: ClassVar[str]
     shrinks: ClassVar[bool] = False
     """It pulls counts towards others (a parent, a curve): the truth need not come back without noise."""
+    private_total: ClassVar[bool] = False
+    """Whether it can do without a public number of groups."""
     region_totals: ClassVar[RegionTotals] = "unused"
     """Whether it keeps public numbers of groups of regions below the root."""
     small: ClassVar[bool] = False
@@ -79,15 +82,26 @@ class Mechanism(ABC):
         public_totals: str | None = None,
         delta: Exact | None = None,
         rho: Exact | None = None,
+        total: TotalKind = "public",
+        protect: Protected = "person",
     ) -> Plan:
         """What to measure, and with how much noise.
 
         ``budget`` weighs the levels (None: evenly); ``public_totals`` is the level down to which the
         regions' numbers of groups are public, and will be kept (None: only the root's). With ``delta`` the
         noise is discrete Gaussian, for (epsilon, delta)-differential privacy or for a ``rho`` in place of
-        epsilon.
+        epsilon. ``total`` says whether the list of groups is "public" or "private", and ``protect`` whether a
+        "person" or a whole "group" is protected.
         """
-        asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
+        asked = Budget(
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            split=budget,
+            public_totals=public_totals,
+            total=total,
+            protect=protect,
+        )
         return self.plan_within(asked, hierarchy, sizes=sizes, bounds=bounds)
 
     def plan_within(
@@ -96,12 +110,30 @@ class Mechanism(ABC):
         """The same with the budget as one value."""
         if isinstance(hierarchy, Hierarchy):
             budget = self._settle_totals(budget, hierarchy.levels)
-        return self.calibrate(make_plan(self.query, hierarchy, budget, sizes=sizes, bounds=bounds))
+        query = self.find_query(budget.total)
+        return self.calibrate(make_plan(query, hierarchy, budget, sizes=sizes, bounds=bounds))
+
+    def need(self, total: int | None) -> int:
+        """Return the public total, which a mechanism that cannot do without always has."""
+        if total is None:
+            raise MechanismError(f"{self.name} needs a public total.")
+        return total
+
+    def find_query(self, total: TotalKind) -> Query:
+        """Return what is measured: with a private total, what a group that appears changes least."""
+        if total != "private":
+            return self.query
+        if not self.private_total:
+            raise MechanismError(
+                f"{self.name} needs a public total: give total='public', or choose another mechanism."
+            )
+        return find_query(self.query.when_private or self.query.name)
 
     def draft(self, budget: Budget, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
         """What a plan will cost, before the regions are known: as if each level had one."""
         settled = self._settle_totals(budget, levels)
-        return draft_plan(self.query, dict.fromkeys(levels, 1), settled, sizes=sizes, bounds=bounds)
+        query = self.find_query(budget.total)
+        return draft_plan(query, dict.fromkeys(levels, 1), settled, sizes=sizes, bounds=bounds)
 
     def _settle_totals(self, budget: Budget, levels: Sequence[str]) -> Budget:
         """The budget with the level down to which totals are public, if this mechanism can have it so."""
@@ -120,11 +152,19 @@ class Mechanism(ABC):
         """The plan as this mechanism measures it: as it is, with the noise that epsilon asks for."""
         return plan
 
-    def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
-        """Counts that meet the conditions of a release, from noisy answers and the public total."""
+    def postprocess(self, measurements: Measurements, *, total: int | None = None) -> Solution:
+        """Return counts that meet the conditions of a release, from noisy answers and the public total.
+
+        Where the plan's total is private there is none: the number of groups is measured like all else.
+        """
         total = self._check(measurements, total)
-        with self._prepare(measurements.plan):
-            return self.solve(measurements.plan, measurements.values, total=total)
+        plan, values = measurements.plan, measurements.values
+        is_above = plan.levels[0].query == ABOVE.name  # the cumulative query, with the sizes in reverse
+        with self._prepare(plan):
+            if not is_above:
+                return self.solve(plan, values, total=total)
+            solution = self.solve(plan, reverse_sizes(values), total=total)
+        return replace(solution, counts=reverse_sizes(solution.counts))
 
     @contextmanager
     def _prepare(self, plan: Plan) -> Iterator[None]:
@@ -138,16 +178,26 @@ class Mechanism(ABC):
                 yield
 
     @abstractmethod
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The post-processing itself, on noisy answers that fit: regions x sizes for each level."""
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
+        """The post-processing itself, on noisy answers that fit: regions x sizes for each level.
 
-    def assess(self, measurements: Measurements, counts: Sequence[Ints], *, total: int) -> Evidence:
+        Where the query counts from above, sizes are in reverse here, and the answers cumulative as ever.
+        """
+
+    def assess(
+        self, measurements: Measurements, counts: Sequence[Ints], *, total: int | None = None
+    ) -> Evidence:
         """The objective at given counts, and their certificate, as :meth:`postprocess` would state them."""
         total = self._check(measurements, total)
-        with self._prepare(measurements.plan):
-            return self.evaluate(measurements.plan, measurements.values, counts, total=total)
+        plan, values = measurements.plan, measurements.values
+        if plan.levels[0].query == ABOVE.name:
+            values, counts = reverse_sizes(values), reverse_sizes(counts)
+        with self._prepare(plan):
+            return self.evaluate(plan, values, counts, total=total)
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The same on what fits: the squares between the query's answers added up, a level by 1 / scale^2.
 
         A mechanism with another objective, or with a certificate, has its own way.
@@ -164,16 +214,22 @@ class Mechanism(ABC):
         """A fast mechanism for the same model, by which the solutions of a slow one can be checked."""
         return None
 
-    def _check(self, measurements: Measurements, total: int) -> int:
-        """Refuse what does not fit this mechanism; the total as an int."""
+    def _check(self, measurements: Measurements, total: int | None) -> int | None:
+        """Refuse what does not fit this mechanism; return the total as an int, None if it is private."""
         if not isinstance(measurements, Measurements):
             raise MechanismError("Post-processing takes Measurements and nothing else.")
-        for level in measurements.plan.levels:
-            if level.query != self.query.name:
+        plan = measurements.plan
+        query = self.find_query(plan.total).name
+        for level in plan.levels:
+            if level.query != query:
                 raise MechanismError(
-                    f"{self.name} works on the {self.query.name!r} query, but level {level.name!r} "
+                    f"{self.name} works on the {query!r} query, but level {level.name!r} "
                     f"measured {level.query!r}."
                 )
+        if not plan.has_public_total:
+            if total is not None:
+                raise MechanismError("The plan's total is private: leave the total out.")
+            return None
         number = find_whole(total)
         if number is None or not 0 <= number <= MAX_GROUPS:
             raise MechanismError(f"The total must be a whole number from 0 to {MAX_GROUPS}.")

@@ -42,13 +42,17 @@ class CountOfCounts(Mechanism):
         if self.norm not in NORMS:
             raise MechanismError(f"There is no norm {show(self.norm)}: {name_choices(self.norm, NORMS)}")
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """Fit, match and merge from the top, add up from the leaves."""
         from tallytree.solvers.matching import solve_count_of_counts
 
-        return solve_count_of_counts(plan.hierarchy, values, total=total, scales=plan.scales, norm=self.norm)
+        return solve_count_of_counts(
+            plan.hierarchy, values, total=self.need(total), scales=plan.scales, norm=self.norm
+        )
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The sum of distances, or of their squares."""
         from tallytree.solvers.matching import assess_count_of_counts
 

@@ -60,20 +60,24 @@ class CumulativeChain(Mechanism):
         if self.calibration == "sound":
             return plan
         unit = plan.unit
-        claimed = unit.find_sensitivity(CUMULATIVE, plan.bounds, plan.sizes, 1)
+        claimed = unit.find_sensitivity(CUMULATIVE, plan.neighbours, plan.sizes, 1)
         levels = []
         for level in plan.levels:
             scale = unit.find_scale(claimed, level.loss)
             levels.append(replace(level, scale=scale, loss=unit.find_loss(level.sensitivity, scale)))
         return replace(plan, levels=tuple(levels))
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The exact optimum of the chain model for these measurements."""
         from tallytree.solvers.chain import solve_chain_model
 
-        return solve_chain_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
+        return solve_chain_model(
+            plan.hierarchy, values, total=self.need(total), scales=plan.scales, solver=self.solver
+        )
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The objective (C6)."""
         from tallytree.solvers.chain import assess_chain_model
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from tallytree.limits import MAX_GROUPS
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query
@@ -29,25 +30,30 @@ class CumulativeDP(Mechanism):
     query: ClassVar[Query] = CUMULATIVE
     exact: ClassVar[bool] = False
     consistent: ClassVar[bool] = True
+    private_total: ClassVar[bool] = True
     cost: ClassVar[str] = "O(regions x sizes), then as direct-dp"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9.1, Algorithm 2"
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The paper's Algorithm 2."""
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
         differences = _find_differences(values, total)
         return solve_tree_model(plan.hierarchy, differences, total=total, scales=plan.scales)
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The objective (H1) of the second step, and whether the counts are its optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
-        return assess_tree_model(plan.hierarchy, _find_differences(values, total), counts, scales=plan.scales)
+        differences = _find_differences(values, total)
+        return assess_tree_model(plan.hierarchy, differences, counts, total=total, scales=plan.scales)
 
 
-def _find_differences(values: Sequence[Ints], total: int) -> list[Ints]:
+def _find_differences(values: Sequence[Ints], total: int | None) -> list[Ints]:
     """The group counts of the first step: each region's answers made monotone."""
     from tallytree.solvers.isotonic import fit_isotonic_rows
 
-    return [np.diff(fit_isotonic_rows(level, 0, total), axis=1, prepend=0) for level in values]
+    most = MAX_GROUPS if total is None else total
+    return [np.diff(fit_isotonic_rows(level, 0, most), axis=1, prepend=0) for level in values]

@@ -31,6 +31,7 @@ class CumulativeJoint(Mechanism):
     query: ClassVar[Query] = CUMULATIVE
     exact: ClassVar[bool] = False
     consistent: ClassVar[bool] = True
+    private_total: ClassVar[bool] = True
     region_totals: ClassVar[RegionTotals] = "optional"
     cost: ClassVar[str] = "O(regions x sizes) for each of 10 to 20 Newton steps"
     reference: ClassVar[str] = "the model: Fioretto, Van Hentenryck, Zhu: section 9; the solver is ours"
@@ -41,7 +42,7 @@ class CumulativeJoint(Mechanism):
         if not isinstance(self.smooth, bool):
             raise MechanismError("The option 'smooth' must be True or False.")
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The relaxed optimum, rounded."""
         from tallytree.solvers.joint.joint_model import solve_joint_model
 

@@ -31,8 +31,8 @@ class CumulativeQP(Mechanism):
         "needs tallytree[solvers]"
     )
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
         from tallytree.solvers.general.qp_model import solve_cumulative_qp
 
-        return solve_cumulative_qp(plan.hierarchy, values, total=total, scales=plan.scales)
+        return solve_cumulative_qp(plan.hierarchy, values, total=self.need(total), scales=plan.scales)

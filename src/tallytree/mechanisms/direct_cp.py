@@ -31,17 +31,21 @@ class DirectCP(Mechanism):
     caveat: ClassVar[str] = "needs tallytree[solvers]"
     solver: ClassVar[str] = "constraints"
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
-        return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
+        return solve_tree_model(
+            plan.hierarchy, values, total=self.need(total), scales=plan.scales, solver=self.solver
+        )
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The objective (H1), and whether the counts are an optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
-        return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)
+        return assess_tree_model(plan.hierarchy, values, counts, total=total, scales=plan.scales)
 
     @property
     def twin(self) -> Mechanism:

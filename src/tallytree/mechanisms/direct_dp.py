@@ -28,6 +28,7 @@ class DirectDP(Mechanism):
     query: ClassVar[Query] = SIZES
     exact: ClassVar[bool] = True
     consistent: ClassVar[bool] = True
+    private_total: ClassVar[bool] = True
     cost: ClassVar[str] = "O(regions x sizes) a pass, about ten passes"
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: sections 6 and 7"
 
@@ -39,15 +40,17 @@ class DirectDP(Mechanism):
                 f"There is no solver {show(self.solver)}: {name_choices(self.solver, SOLVERS)}"
             )
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The exact optimum of Model M_H for these measurements."""
         # Imported here: the kernels bring their compiler along.
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The objective (H1), and whether the counts are an optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
-        return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)
+        return assess_tree_model(plan.hierarchy, values, counts, total=total, scales=plan.scales)

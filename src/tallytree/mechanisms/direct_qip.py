@@ -26,14 +26,14 @@ class DirectQIP(QIP):
     query: ClassVar[Query] = SIZES
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 5"
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """The integer optimum by branch and bound."""
         from tallytree.solvers.general.qip_model import solve_sizes_qip
 
         return solve_sizes_qip(
             plan.hierarchy,
             values,
-            total=total,
+            total=self.need(total),
             scales=plan.scales,
             solver=self.solver,
             time_limit=self.time_limit,

@@ -24,16 +24,19 @@ class TopDown(Mechanism):
     query: ClassVar[Query] = SIZES
     exact: ClassVar[bool] = False
     consistent: ClassVar[bool] = True
+    private_total: ClassVar[bool] = True
     cost: ClassVar[str] = "O(regions x sizes)"
     reference: ClassVar[str] = "Abowd (2018), as described by Fioretto, Van Hentenryck, Zhu: section 10"
 
-    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """Level by level from the root; scales do not matter, since no level is weighed against another."""
         from tallytree.solvers.tree.tree_rounding import solve_top_down
 
         return solve_top_down(plan.hierarchy, values, total=total)
 
-    def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
+    def evaluate(
+        self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
+    ) -> Evidence:
         """The sum of squares; scales do not matter."""
         from tallytree.solvers.tree.tree_rounding import assess_top_down
 

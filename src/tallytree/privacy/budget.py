@@ -16,7 +16,7 @@ from tallytree.errors import PrivacyError, name_choices, show
 from tallytree.sizes import find_whole, is_numeral
 
 if TYPE_CHECKING:
-    from tallytree.privacy.neighbours import Bounds
+    from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind
     from tallytree.privacy.queries import Query
     from tallytree.sizes import Sizes
 
@@ -41,7 +41,7 @@ class Unit(ABC):
     distribution: Distribution
 
     @abstractmethod
-    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
+    def find_sensitivity(self, query: Query, neighbours: Neighbours, sizes: Sizes, regions: int) -> Fraction:
         """How far apart a level's answers on two neighbours can be, in the measure that the noise needs."""
 
     @abstractmethod
@@ -59,9 +59,9 @@ class Epsilon(Unit):
     name = "epsilon"
     distribution = "two-sided geometric"
 
-    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
+    def find_sensitivity(self, query: Query, neighbours: Neighbours, sizes: Sizes, regions: int) -> Fraction:
         """In L1."""
-        return Fraction(query.sensitivity(bounds, sizes, regions))
+        return Fraction(query.sensitivity(neighbours, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
         """The paper's lambda."""
@@ -78,9 +78,9 @@ class Rho(Unit):
     name = "rho"
     distribution = "discrete Gaussian"
 
-    def find_sensitivity(self, query: Query, bounds: Bounds, sizes: Sizes, regions: int) -> Fraction:
+    def find_sensitivity(self, query: Query, neighbours: Neighbours, sizes: Sizes, regions: int) -> Fraction:
         """The square of the L2 distance, which is a whole number."""
-        return Fraction(query.squared_sensitivity(bounds, sizes, regions))
+        return Fraction(query.squared_sensitivity(neighbours, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
         """sigma = sqrt(sensitivity / (2 rho)), rounded up."""
@@ -266,3 +266,7 @@ class Budget:
     """Weights of the levels, by their names; None: they share it evenly."""
     public_totals: str | None = None
     """The level down to which the regions' numbers of groups are public, and need no noise."""
+    protect: Protected = "person"
+    """Who is protected: a person, or a whole group."""
+    total: TotalKind = "public"
+    """Whether the list of groups, so also their number, is public."""

@@ -29,10 +29,17 @@ from tallytree.privacy.budget import (
     show_short,
     split_budget,
 )
-from tallytree.privacy.neighbours import Bounds, check_bounds
+from tallytree.privacy.neighbours import (
+    Bounds,
+    Neighbours,
+    Protected,
+    TotalKind,
+    check_bounds,
+    check_neighbours,
+)
 from tallytree.privacy.queries import Counted, Query, find_query
 from tallytree.privacy.zcdp import convert_rho, parse_delta, settle_rho
-from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes, show_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -78,6 +85,20 @@ class Plan:
     """The level down to which the number of groups of each region is public, and measured without noise."""
     delta: Fraction | None = None
     """None: pure differential privacy. Else Gaussian noise, and epsilon is stated at this delta."""
+    protect: Protected = "person"
+    """Who is protected: a person, or a whole group."""
+    total: TotalKind = "public"
+    """Whether the list of groups, so also their number, is public."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which datasets are hard to tell apart."""
+        return Neighbours(protect=self.protect, total=self.total, bounds=self.bounds)
+
+    @property
+    def has_public_total(self) -> bool:
+        """Whether the number of groups is public."""
+        return self.total == "public"
 
     @property
     def unit(self) -> Unit:
@@ -153,7 +174,9 @@ class Plan:
         if counts.hierarchy != self.hierarchy:
             raise CountsError("The counts are on another hierarchy than the plan.")
         if counts.sizes != self.sizes:
-            raise CountsError(f"The counts are on sizes {counts.sizes}, the plan on {self.sizes}.")
+            raise CountsError(
+                f"The counts are on sizes {show_sizes(counts.sizes)}, the plan on {show_sizes(self.sizes)}."
+            )
         if counts.bounds != self.bounds:
             raise CountsError("The counts were made under other bounds on a person than the plan's.")
 
@@ -190,20 +213,23 @@ def make_plan(
     bounds, sizes = check_bounds(bounds), check_sizes(sizes)
     regions = dict(zip(hierarchy.levels, hierarchy.region_counts, strict=True))
     draft = draft_plan(query, regions, budget, sizes=sizes, bounds=bounds)
+    kinds = budget.protect, budget.total
     for name, count in regions.items():
         if count * count_sizes(sizes) > MAX_CELLS:
             raise PrivacyError(f"Level {name!r} has more than {MAX_CELLS} regions x sizes.")
-    return Plan(hierarchy, sizes, bounds, draft.levels, draft.public_totals, draft.delta)
+    return Plan(hierarchy, sizes, bounds, draft.levels, draft.public_totals, draft.delta, *kinds)
 
 
 def draft_plan(
     query: Query, regions: Mapping[str, int], budget: Budget, *, sizes: Sizes, bounds: Bounds
 ) -> Draft:
     """Split the loss over the levels: ``regions`` has their names and how many regions each has, or 1."""
+    neighbours = Neighbours(protect=budget.protect, total=budget.total, bounds=bounds)
+    check_neighbours(neighbours, sizes)
     parts, delta = split_loss(list(regions), budget)
     unit = EPSILON if delta is None else RHO
     levels = tuple(
-        _plan_level(query, name, part, unit, unit.find_sensitivity(query, bounds, sizes, count))
+        _plan_level(query, name, part, unit, unit.find_sensitivity(query, neighbours, sizes, count))
         for (name, count), part in zip(regions.items(), parts, strict=True)
     )
     for level in levels:
@@ -214,6 +240,8 @@ def draft_plan(
             )
     public_totals = budget.public_totals
     if public_totals is not None:
+        if not neighbours.has_public_total:
+            raise PrivacyError('Public totals of regions need a public total: give total="public" as well.')
         if not query.ends_with_total:
             raise PrivacyError(f"The {query.name!r} query does not ask for the regions' numbers of groups.")
         public_totals = levels[find_level(list(regions), public_totals)].name

@@ -1,13 +1,14 @@
 """The queries that are measured, each with its sensitivity and why that is so.
 
 A query is asked at every level. Its *sensitivity* is the largest L1 distance between its answers, over
-all regions of one level, on two neighbours (``neighbours.py``), with m = ``max_records``,
-z = ``max_quantity`` and K sizes. Removing a person is adding one the other way round, so adding is enough.
+all regions of one level, on two neighbours (``neighbours.py``). Removing is adding the other way round, so
+adding is enough. A person with m = ``max_records`` records changes m groups, a group that is protected one;
+each of them crosses c edges of the classes at most (``Neighbours.count_crossed``).
 
-Its *squared sensitivity* is the largest square of the L2 distance. For all queries here it is m times the L1
-sensitivity: each of a person's m records changes any one answer by at most 1, so no answer changes by more
-than m, and the squares add up to at most m times the absolute values. It is attained when m groups of the
-same region and size move alike.
+Its *squared sensitivity* is the largest square of the L2 distance. For all queries here it is the number of
+groups that change times the L1 sensitivity: each of them changes any one answer by at most 1, so no answer
+changes by more than their number, and the squares add up to at most that times the absolute values. It is
+attained when all of them are in the same region and class, and move alike.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ import numpy.typing as npt
 from tallytree.arrays import LevelArrays
 from tallytree.errors import PrivacyError, name_choices
 from tallytree.hierarchy import Hierarchy
-from tallytree.privacy.neighbours import Bounds
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.privacy.neighbours import Bounds, Neighbours
+from tallytree.sizes import Sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -68,46 +69,41 @@ class Query:
     name: str
     answer: Callable[[Counted, int], Ints]
     """The answer at a level: regions x sizes."""
-    sensitivity: Callable[[Bounds, Sizes, int], int]
-    """In L1, from the bounds on a person, the sizes, and the number of regions at the level."""
+    sensitivity: Callable[[Neighbours, Sizes, int], int]
+    """In L1, from the neighbours, the sizes, and the number of regions at the level."""
     row_answer: Callable[[Ints], Ints] | None = None
     """The answer of some regions from their counts alone, where no other region matters."""
     ends_with_total: bool = False
-    """The last entry of a region's answer is its number of groups, which is the same on all neighbours."""
+    """The last entry of a region's answer is its number of groups, the same on all neighbours if it is public."""
+    when_private: str | None = None
+    """The query that takes its place where the total is private; None if there is none."""
 
-    def squared_sensitivity(self, bounds: Bounds, sizes: Sizes, regions: int) -> int:
+    def squared_sensitivity(self, neighbours: Neighbours, sizes: Sizes, regions: int) -> int:
         """In L2, squared."""
-        return bounds.max_records * self.sensitivity(bounds, sizes, regions)
+        return neighbours.moves * self.sensitivity(neighbours, sizes, regions)
 
 
-def _find_reach(bounds: Bounds, sizes: Sizes) -> int:
-    """Over how many sizes one record can move a group: min(z, K - 1).
+def _sizes_sensitivity(neighbours: Neighbours, sizes: Sizes, regions: int) -> int:
+    """2 for each group that changes: it leaves one cell of its region for another.
 
-    A group counts at the largest size if it is larger, and at the least size if it is smaller, so no move
-    is longer than from one end of the range to the other; and a move from the least size is as long as
-    that allows. With a single size nothing moves, but noise of scale 0 would publish the true counts of
-    all regions: they get the noise that two sizes need.
+    That takes one from the first cell and adds one to the second: 2, or 0 if it stays. A region holds all
+    groups of its subregions, so at every level exactly one region sees the move. With a single class nothing
+    moves: it gets the noise that two classes need. A group that appears is in one cell more: 1, and nothing
+    else happens where whole groups are protected and the total is private.
     """
-    return min(bounds.max_quantity, max(1, count_sizes(sizes) - 1))
+    if neighbours.protect == "group" and not neighbours.has_public_total:
+        return 1
+    return 2 * neighbours.moves
 
 
-def _sizes_sensitivity(bounds: Bounds, sizes: Sizes, regions: int) -> int:
-    """2m: each of a person's m records moves one group from one cell of its region to another.
+def _cumulative_sensitivity(neighbours: Neighbours, sizes: Sizes, regions: int) -> int:
+    """c for each group that changes: an entry changes by one for each edge that the group crosses.
 
-    That takes one from the first cell and adds one to the second: 2, or 0 if it does not move. A region
-    holds all groups of its subregions, so at every level exactly one region sees the move. With a single
-    size nothing moves: it gets the noise that two sizes need, as in ``_find_reach``.
+    From below, the count of groups smaller than an edge is one less when a group crosses it; from above, the
+    count of groups at the edge or beyond is one more. The others do not change. Two records in one group
+    cross no more edges than in two.
     """
-    return 2 * bounds.max_records
-
-
-def _cumulative_sensitivity(bounds: Bounds, sizes: Sizes, regions: int) -> int:
-    """m min(z, K - 1): a group that moves from size s to s + d leaves c_s, ..., c_{s+d-1} one smaller.
-
-    These are d cells for each of the m records, with d = min(z, K - 1) at most; the others do not change.
-    Two records in one group move it by at most min(2z, K - 1), which is no more than 2d.
-    """
-    return bounds.max_records * _find_reach(bounds, sizes)
+    return neighbours.moves * neighbours.count_crossed(sizes)
 
 
 def _answer_chain(counts: Counted, level: int) -> Ints:
@@ -126,21 +122,31 @@ def _answer_chain(counts: Counted, level: int) -> Ints:
     return running.T[hierarchy.last_leaves(level)]
 
 
-def _chain_sensitivity(bounds: Bounds, sizes: Sizes, regions: int) -> int:
-    """m min(z, K - 1) times the number of regions: a group that moves from s to s + d changes all in between.
+def _chain_sensitivity(neighbours: Neighbours, sizes: Sizes, regions: int) -> int:
+    """The cumulative sensitivity times the number of regions: a group changes all that is in between.
 
     Between (s, r) and (s + d, r) the chain passes every region of the level d times, and each of these
     counts changes by one. The paper says 1 (its Privacy Phase of M_c^ch), which is true of a level with
     one region only.
     """
-    return regions * _cumulative_sensitivity(bounds, sizes, regions)
+    return regions * _cumulative_sensitivity(neighbours, sizes, regions)
 
 
 def _accumulate(rows: Ints) -> Ints:
     return np.cumsum(rows, axis=1, dtype=np.int64)
 
 
-SIZES = Query("sizes", lambda counts, level: counts.array(level), _sizes_sensitivity, lambda rows: rows)
+def _accumulate_from_above(rows: Ints) -> Ints:
+    return np.cumsum(rows[:, ::-1], axis=1, dtype=np.int64)[:, ::-1]
+
+
+SIZES = Query(
+    "sizes",
+    lambda counts, level: counts.array(level),
+    _sizes_sensitivity,
+    lambda rows: rows,
+    when_private="sizes",
+)
 """n: how many groups of each size."""
 
 CUMULATIVE = Query(
@@ -149,13 +155,23 @@ CUMULATIVE = Query(
     _cumulative_sensitivity,
     _accumulate,
     ends_with_total=True,
+    when_private="above",
 )
 """c = (+)(n): how many groups of at most each size."""
+
+ABOVE = Query(
+    "above",
+    lambda counts, level: _accumulate_from_above(counts.array(level)),
+    _cumulative_sensitivity,
+    _accumulate_from_above,
+    when_private="above",
+)
+"""x: how many groups of at least each size. A group that appears at size s changes the first s of these alone."""
 
 CHAIN = Query("chain", _answer_chain, _chain_sensitivity)
 """The cumulative query over a whole level at once, in the order of the paper's T^ch."""
 
-QUERIES = {query.name: query for query in (SIZES, CUMULATIVE, CHAIN)}
+QUERIES = {query.name: query for query in (SIZES, CUMULATIVE, ABOVE, CHAIN)}
 
 
 def find_query(name: str) -> Query:

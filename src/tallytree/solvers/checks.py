@@ -13,6 +13,7 @@ from tallytree.arrays import add_children, cut_rows, get_cells, get_column, get_
 from tallytree.errors import show
 from tallytree.hierarchy import Hierarchy
 from tallytree.markup import BAD, GOOD, QUIET, Html, tag, write_box, write_table
+from tallytree.privacy.neighbours import Neighbours
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import find_query
 from tallytree.sizes import Sizes
@@ -183,10 +184,12 @@ def check_budget(plan: Plan, epsilon: Fraction) -> Check:
     """
     unit, excess, wrong = plan.unit, False, []
     for index, level in enumerate(plan.levels):
-        needed, uncapped = (
-            unit.find_sensitivity(find_query(level.query), plan.bounds, sizes, plan.shape(index)[0])
-            for sizes in (plan.sizes, (0, plan.bounds.max_quantity))  # the latter are as many as z can pass
-        )
+        query, regions = find_query(level.query), plan.shape(index)[0]
+        needed = unit.find_sensitivity(query, plan.neighbours, plan.sizes, regions)
+        as_many_as_z_passes = (0, plan.bounds.max_quantity)
+        uncapped = unit.find_sensitivity(query, Neighbours(bounds=plan.bounds), as_many_as_z_passes, regions)
+        if plan.neighbours != Neighbours(bounds=plan.bounds):  # earlier versions had no other neighbours
+            uncapped = needed
         if (
             level.unit != unit.name
             or level.loss <= 0

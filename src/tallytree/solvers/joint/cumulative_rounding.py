@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.kernels import RowPool, kernel, share_work
+from tallytree.limits import MAX_GROUPS
 from tallytree.solvers.joint.joint_relaxation import JointProblem, Relaxed
 from tallytree.solvers.joint.leaf_fits import Part, Places, fit_leaf, make_scratch, pool_adjacent
 from tallytree.solvers.layout import Tree
@@ -45,15 +46,16 @@ class Targets(NamedTuple):
     """At which the leaves are fitted: that is what they are raised towards."""
 
 
-def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int) -> tuple[Ints, list[Rises]]:
+def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int | None) -> tuple[Ints, list[Rises]]:
     """Whole counts near the relaxed ones: cumulative, inner nodes x sizes; and the leaves', part by part."""
     monotone = np.empty_like(relaxed.inner)
     pool = RowPool(len(monotone))
     pool.run(lambda rows: _make_monotone(relaxed.inner[rows], monotone[rows]))
     targets = Targets(monotone, problem.inner_totals, relaxed.prices)
     inner = np.empty(monotone.shape, dtype=np.int64)
-    inner[0] = np.clip(np.floor(monotone[0] + 0.5), 0, total)
-    inner[0, -1] = total
+    inner[0] = np.clip(np.floor(monotone[0] + 0.5), 0, MAX_GROUPS if total is None else total)
+    if total is not None:
+        inner[0, -1] = total
     parts, rises = relaxed.leaves.parts, []
     for level in range(int(problem.tree.level.max()) + 1):  # parents first
         here = [part for part in parts if problem.tree.level[part.first] == level]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from tallytree.arrays import LevelArrays, SparseRows, Stored, get_column, get_shape, is_large, take_rows
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel, share_work
+from tallytree.limits import MAX_GROUPS
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
 from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent
@@ -78,7 +79,7 @@ def solve_joint_model(
     hierarchy: Hierarchy,
     values: Sequence[Ints],
     *,
-    total: int,
+    total: int | None,
     scales: Sequence[Fraction],
     known_levels: int,
     smooth: bool,
@@ -87,12 +88,13 @@ def solve_joint_model(
 
     With ``smooth``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
     accuracy is then that of this model, and the objective still that of the noisy answers.
-    The regions' numbers of groups are known on the first ``known_levels`` levels, the root's always: there
-    they are the last entries of ``values``, or what is nearest to them and adds up to ``total``.
+    The regions' numbers of groups are known on the first ``known_levels`` levels, and the root's if there is
+    a ``total``: there they are the last entries of ``values``, or what is nearest to them and adds up to it.
     """
     layout = TreeLayout.of(hierarchy)
     totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
-    problem = lay_out(layout, values, scales, *totals, smooth_to=total if smooth else None)
+    most = MAX_GROUPS if total is None else total
+    problem = lay_out(layout, values, scales, *totals, smooth_to=most if smooth else None)
     relaxed = relax_joint_model(problem)
     inner, rises = round_joint_model(problem, relaxed, total)
     weights = weigh_levels(scales)
@@ -214,15 +216,16 @@ def find_totals(
     hierarchy: Hierarchy,
     layout: TreeLayout,
     values: Sequence[Ints],
-    total: int,
+    total: int | None,
     scales: Sequence[Fraction],
     known_levels: int,
 ) -> tuple[Floats, Floats]:
     """For each inner node and leaf its number of groups, infinity where it is not known."""
-    known = max(1, known_levels)
-    upper = hierarchy.cut(known)
-    ends = [get_column(values, level, -1)[:, None] for level in range(known)]
-    found = solve_tree_model(upper, ends, total=total, scales=scales[:known]).counts
+    known = 0 if total is None else max(1, known_levels)
+    found: Sequence[Ints] = ()
+    if known:
+        ends = [get_column(values, level, -1)[:, None] for level in range(known)]
+        found = solve_tree_model(hierarchy.cut(known), ends, total=total, scales=scales[:known]).counts
     unknown = [np.full((regions, 1), np.inf) for regions in layout.region_counts[known:]]
     inner, leaf = layout.stack([*found, *unknown])
     return inner[:, 0].astype(np.float64), leaf[:, 0].astype(np.float64)

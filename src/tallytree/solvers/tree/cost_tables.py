@@ -160,7 +160,7 @@ def solve_with_tables(
     tree: Tree,
     noisy: Cells,
     weights: Ints,
-    total: int,
+    total: int | None,
     scales: Sequence[Fraction],
     merge: Merger = merge_tables,
 ) -> tuple[Cells, int]:
@@ -176,7 +176,7 @@ def solve_with_tables(
 
 
 def _solve(
-    tree: Tree, noisy: Cells, weights: Ints, total: int, deltas: Sequence[int], merge: Merger
+    tree: Tree, noisy: Cells, weights: Ints, total: int | None, deltas: Sequence[int], merge: Merger
 ) -> Cells | None:
     """Both phases within the given domains; None if they admit no solution."""
     _check_entries(tree, noisy, deltas)
@@ -189,11 +189,14 @@ def _solve(
             return None
         merged.append(tables[0])
         roots.append(tables[1])
-    top = merge(roots)
-    if not top.low <= total <= top.high:
-        return None
     counts = Cells(np.zeros_like(noisy.inner), np.zeros_like(noisy.leaf))
-    counts.inner[:, 0] = top.split(total)
+    if total is None:
+        counts.inner[:, 0] = [table.best for table in roots]
+    else:
+        top = merge(roots)
+        if not top.low <= total <= top.high:
+            return None
+        counts.inner[:, 0] = top.split(total)
     for s in range(sizes):  # top-down
         for v in range(len(tree.level)):
             values = merged[s][v].split(int(counts.inner[s, v]))

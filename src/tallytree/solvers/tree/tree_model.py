@@ -21,7 +21,7 @@ from tallytree.solvers.tree.tree_projection import project_onto_tree
 # feasible point is optimal exactly when moving one group from any one leaf cell to any other does not lower
 # the objective. An exchange changes the nodes on the two paths below the lowest common ancestor. With
 # more(v) and less(v), the cheapest way to add a group below v or to take one away, it is enough to look at
-# every node v (and, across sizes, at the total) for
+# every node v (and, across sizes, at the total, if there is one) for
 #
 #     slack(v) = least more of its children + least less of its children.
 #
@@ -33,8 +33,11 @@ from tallytree.solvers.tree.tree_projection import project_onto_tree
 Ints = npt.NDArray[np.int64]
 
 
-def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells) -> Certificate:
-    """The certificate of ``counts`` for Model M_H with the given noisy answers and level weights."""
+def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, *, has_total: bool = True) -> Certificate:
+    """The certificate of ``counts`` for Model M_H with the given noisy answers and level weights.
+
+    Without a total, one group more or less at any size is an exchange as well.
+    """
     sizes = len(noisy.inner)
     slack, more, less = (np.empty(sizes, dtype=np.int64) for _ in range(3))
     pool = RowPool(sizes)
@@ -43,7 +46,8 @@ def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells) -> Certifica
             tree, noisy.some(rows), weights, counts.some(rows), slack[rows], more[rows], less[rows]
         )
     )
-    return Certificate(slack=min(int(slack.min()), int(more.min()) + int(less.min())))
+    least = int(more.min()), int(less.min())
+    return Certificate(slack=min(int(slack.min()), sum(least) if has_total else min(least)))
 
 
 @kernel
@@ -77,13 +81,13 @@ def solve_tree_model(
     hierarchy: Hierarchy,
     values: Sequence[Ints],
     *,
-    total: int,
+    total: int | None,
     scales: Sequence[Fraction],
     solver: str = "projection",
 ) -> Solution:
     """The whole, non-negative counts nearest to ``values`` that add up to ``total``: Model M_H.
 
-    ``values`` are regions x sizes for each level, root first; a level weighs 1 / scale^2.
+    Without a ``total`` they add up over the regions alone, without (H2). ``values`` are regions x sizes for each level, root first; a level weighs 1 / scale^2.
     """
     weights = weigh_levels(scales)
     layout = TreeLayout.of(hierarchy)
@@ -96,7 +100,7 @@ def solve_tree_model(
     else:
         counts, exchanges = project_onto_tree(layout.tree, noisy, tree_weights, total)
         effort = {"exchanges": exchanges}
-    certificate = certify(layout.tree, noisy, tree_weights, counts)
+    certificate = certify(layout.tree, noisy, tree_weights, counts, has_total=total is not None)
     if not certificate.optimal:
         raise CheckError("The solver's result is not optimal by its own certificate; it is withheld.")
     arrays = layout.scatter(counts)
@@ -110,13 +114,19 @@ def solve_tree_model(
 
 
 def assess_tree_model(
-    hierarchy: Hierarchy, values: Sequence[Ints], counts: Sequence[Ints], *, scales: Sequence[Fraction]
+    hierarchy: Hierarchy,
+    values: Sequence[Ints],
+    counts: Sequence[Ints],
+    *,
+    total: int | None,
+    scales: Sequence[Fraction],
 ) -> Evidence:
     """The objective of Model M_H at given counts, and whether they are an optimum of it."""
     weights = weigh_levels(scales)
     layout = TreeLayout.of(hierarchy)
     tree_weights, _ = layout.per_level(weights, scales)
-    certificate = certify(layout.tree, layout.gather(values), tree_weights, layout.gather(counts))
+    noisy, found = layout.gather(values), layout.gather(counts)
+    certificate = certify(layout.tree, noisy, tree_weights, found, has_total=total is not None)
     return Evidence(add_weighted_squares(counts, values, weights), certificate)
 
 

@@ -84,6 +84,19 @@ def balance_sizes(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs:
 
 
 @kernel
+def balance_roots(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs: Ints) -> int:
+    """The same where the total is not known: each size's tree takes or gives groups by itself."""
+    steps = 0
+    for s in range(len(noisy.inner)):
+        sub = Subtree(tree, weights, noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s], costs[s])
+        for kind, step in ((MORE, 1), (LESS, -1)):
+            while costs[s, kind, 0] < 0:
+                _move(0, step, sub)
+                steps += 1
+    return steps
+
+
+@kernel
 def _move(v: int, step: int, sub: Subtree) -> None:
     """Put a group into the subtree of v (step 1) or take one out (step -1), where it is best."""
     top = v
@@ -156,11 +169,11 @@ def _set_costs(v: int, sub: Subtree) -> None:
 Floats = npt.NDArray[np.float64]
 
 
-def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int) -> tuple[Cells, int]:
+def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int | None) -> tuple[Cells, int]:
     """The whole, non-negative counts nearest to ``noisy`` that add up: Model M_H, exactly.
 
     Minimises the sum of w_level (n^ - n~)^2 over all nodes (H1) subject to (H2) - (H4), for any tree
-    and any positive integer weights. Also returned is how many exchanges led from the rounded
+    and any positive integer weights; without (H2) if there is no ``total``. Also returned is how many exchanges led from the rounded
     relaxation to the optimum: a measure of how good the start was.
     """
     reals = weights.astype(np.float64)
@@ -184,12 +197,15 @@ def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int) -> tu
         )
 
     pool.run(solve)
-    between = balance_sizes(tree, noisy, weights, counts, costs)
+    balance = balance_roots if total is None else balance_sizes
+    between = balance(tree, noisy, weights, counts, costs)
     return counts, int(exchanges.sum()) + between
 
 
-def _round_roots(wanted: Floats, total: int) -> Ints:
+def _round_roots(wanted: Floats, total: int | None) -> Ints:
     """The sizes' root counts: running sums rounded, as below any other node."""
+    if total is None:
+        return np.floor(np.maximum(wanted, 0.0) + 0.5).astype(np.int64)
     running = np.floor(np.cumsum(np.maximum(wanted, 0.0)) + 0.5).astype(np.int64)
     running[-1] = total
     return np.diff(np.minimum(running, total), prepend=0)

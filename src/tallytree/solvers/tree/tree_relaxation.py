@@ -8,7 +8,7 @@ q = p - 2w (x - t), and together they take A + B q, so that
     x = a + b p    with    a = (A + 2wBt) / (1 + 2wB),    b = B / (1 + 2wB).
 
 One pass up the tree gives every inner node its (a, b); the sizes' roots share the price at which they
-add up to the total (H2); one pass down gives every price. A leaf that comes out negative is zero in
+add up to the total (H2), which is zero if the total is not known; one pass down gives every price. A leaf that comes out negative is zero in
 the optimum too: the Hessian of the objective over the leaves is an ultrametric matrix, hence the
 inverse of an M-matrix, for which Chandrasekaran's argument holds (on a single simplex this is
 Michelot's algorithm). So it is put out for good, and the passes are repeated until none is negative.
@@ -62,7 +62,9 @@ class Relaxed(NamedTuple):
         )
 
 
-def relax(tree: Tree, noisy: Cells, weights: Floats, total: int, pool: RowPool) -> tuple[Relaxed, float]:
+def relax(
+    tree: Tree, noisy: Cells, weights: Floats, total: int | None, pool: RowPool
+) -> tuple[Relaxed, float]:
     """Solve the relaxed model: the lines of all nodes and the price that the roots share."""
     shape = noisy.inner.shape
     lines = Relaxed(np.empty(shape), np.empty(shape), *(np.zeros(shape, dtype=np.int64) for _ in range(3)))
@@ -76,8 +78,8 @@ def relax(tree: Tree, noisy: Cells, weights: Floats, total: int, pool: RowPool) 
     first = False
     while True:
         slope = float(lines.slope[:, 0].sum())
-        # Nothing is in only if the total is zero and so is everything.
-        price = (total - float(lines.start[:, 0].sum())) / slope if slope else 0.0
+        if total is not None and slope:  # nothing is in only if the total is zero and so is everything
+            price = (total - float(lines.start[:, 0].sum())) / slope
         pool.run(sweep)
         if not dropped.any():
             return lines, price

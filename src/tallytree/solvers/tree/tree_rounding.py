@@ -106,13 +106,14 @@ def fill(noisy: Ints, total: int, guess: float, turn: int, counts: Ints) -> None
 # is the integer optimum of that problem as well.
 
 
-def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int) -> Solution:
+def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int | None) -> Solution:
     """Counts level by level from the root; the objective is the sum of (n^ - n~)^2 over all levels."""
     layout = TreeLayout.of(hierarchy)
     noisy = layout.gather(values)
     counts = Cells(np.empty_like(noisy.inner), np.empty_like(noisy.leaf))
-    roots = np.empty(len(noisy.inner), dtype=np.int64)
-    fill_evenly(noisy.inner[:, 0].copy(), total, 0, roots)
+    roots = np.maximum(noisy.inner[:, 0], 0)
+    if total is not None:
+        fill_evenly(noisy.inner[:, 0].copy(), total, 0, roots)
     counts.inner[:, 0] = roots
     pool = RowPool(len(roots))
     pool.run(lambda sizes: _hand_down(layout.tree, noisy.some(sizes), sizes.start, counts.some(sizes)))
