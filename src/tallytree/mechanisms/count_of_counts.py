@@ -46,9 +46,8 @@ class CountOfCounts(Mechanism):
         """Fit, match and merge from the top, add up from the leaves."""
         from tallytree.solvers.matching import solve_count_of_counts
 
-        return solve_count_of_counts(
-            plan.hierarchy, values, total=self.need(total), scales=plan.scales, norm=self.norm
-        )
+        known = self.need(total)
+        return solve_count_of_counts(plan.hierarchy, values, total=known, scales=plan.scales, norm=self.norm)
 
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None

@@ -71,9 +71,8 @@ class CumulativeChain(Mechanism):
         """The exact optimum of the chain model for these measurements."""
         from tallytree.solvers.chain import solve_chain_model
 
-        return solve_chain_model(
-            plan.hierarchy, values, total=self.need(total), scales=plan.scales, solver=self.solver
-        )
+        known = self.need(total)
+        return solve_chain_model(plan.hierarchy, values, total=known, scales=plan.scales, solver=self.solver)
 
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None

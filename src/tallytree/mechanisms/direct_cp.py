@@ -35,9 +35,8 @@ class DirectCP(Mechanism):
         """The exact optimum of Model M_H for these measurements."""
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
-        return solve_tree_model(
-            plan.hierarchy, values, total=self.need(total), scales=plan.scales, solver=self.solver
-        )
+        known = self.need(total)
+        return solve_tree_model(plan.hierarchy, values, total=known, scales=plan.scales, solver=self.solver)
 
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None

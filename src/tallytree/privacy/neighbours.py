@@ -89,8 +89,8 @@ class Neighbours:
     def count_crossed(self, sizes: Sizes) -> int:
         """Return how many edges of the classes one record, or one group, crosses at most.
 
-        A person's record raises a group by up to z sizes: it crosses the edges in a window of z sizes, c(z). A
-        group that is protected may be of any size: it crosses them all. With a private total the first edge
+        A person's record raises a group by up to z sizes: it crosses the edges in a window of z sizes, c(z).
+        A group that is protected may be of any size: it crosses them all. With a private total the first edge
         counts, since the group may not have existed; with a public total it does not, since every group is
         above it. With a single class nothing is crossed then, but noise of scale 0 would publish the true
         counts of all regions: they get the noise that two classes need.
@@ -145,12 +145,13 @@ EMPTY_GROUPS_ON_TRUST = (
 )
 
 
-def enumerate_additions(counts: GroupCounts, neighbours: Neighbours) -> Iterator[GroupCounts]:
+def enumerate_additions(counts: GroupCounts, neighbours: Neighbours | None = None) -> Iterator[GroupCounts]:
     """Yield every dataset that has one person or one group more than ``counts``, as group counts.
 
     With a public total and whole groups protected, it is every dataset in which one group has another size.
     For small datasets: the sensitivities are checked against it.
     """
+    neighbours = neighbours or Neighbours(bounds=counts.bounds)
     leaves = range(counts.hierarchy.leaf_count)
     found: Iterator[Ints]
     if neighbours.protect == "group":

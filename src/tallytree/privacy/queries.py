@@ -74,7 +74,7 @@ class Query:
     row_answer: Callable[[Ints], Ints] | None = None
     """The answer of some regions from their counts alone, where no other region matters."""
     ends_with_total: bool = False
-    """The last entry of a region's answer is its number of groups, the same on all neighbours if it is public."""
+    """The last entry of a region's answer is its number of groups: the same on all neighbours, if public."""
     when_private: str | None = None
     """The query that takes its place where the total is private; None if there is none."""
 
@@ -166,7 +166,7 @@ ABOVE = Query(
     _accumulate_from_above,
     when_private="above",
 )
-"""x: how many groups of at least each size. A group that appears at size s changes the first s of these alone."""
+"""x: how many groups of at least each size. A group that appears at size s changes the first s of them."""
 
 CHAIN = Query("chain", _answer_chain, _chain_sensitivity)
 """The cumulative query over a whole level at once, in the order of the paper's T^ch."""

@@ -87,7 +87,8 @@ def solve_tree_model(
 ) -> Solution:
     """The whole, non-negative counts nearest to ``values`` that add up to ``total``: Model M_H.
 
-    Without a ``total`` they add up over the regions alone, without (H2). ``values`` are regions x sizes for each level, root first; a level weighs 1 / scale^2.
+    Without a ``total`` they add up over the regions alone, without (H2). ``values`` are regions x sizes for
+    each level, root first; a level weighs 1 / scale^2.
     """
     weights = weigh_levels(scales)
     layout = TreeLayout.of(hierarchy)

@@ -173,8 +173,8 @@ def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int | None
     """The whole, non-negative counts nearest to ``noisy`` that add up: Model M_H, exactly.
 
     Minimises the sum of w_level (n^ - n~)^2 over all nodes (H1) subject to (H2) - (H4), for any tree
-    and any positive integer weights; without (H2) if there is no ``total``. Also returned is how many exchanges led from the rounded
-    relaxation to the optimum: a measure of how good the start was.
+    and any positive integer weights; without (H2) if there is no ``total``. Also returned is how many
+    exchanges led from the rounded relaxation to the optimum: a measure of how good the start was.
     """
     reals = weights.astype(np.float64)
     counts = Cells(np.empty_like(noisy.inner), np.empty_like(noisy.leaf))

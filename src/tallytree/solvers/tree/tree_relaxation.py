@@ -8,10 +8,11 @@ q = p - 2w (x - t), and together they take A + B q, so that
     x = a + b p    with    a = (A + 2wBt) / (1 + 2wB),    b = B / (1 + 2wB).
 
 One pass up the tree gives every inner node its (a, b); the sizes' roots share the price at which they
-add up to the total (H2), which is zero if the total is not known; one pass down gives every price. A leaf that comes out negative is zero in
-the optimum too: the Hessian of the objective over the leaves is an ultrametric matrix, hence the
-inverse of an M-matrix, for which Chandrasekaran's argument holds (on a single simplex this is
-Michelot's algorithm). So it is put out for good, and the passes are repeated until none is negative.
+add up to the total (H2), which is zero if there is no total; one pass down gives every price. A leaf that
+comes out negative is zero in the optimum too: the Hessian of the objective over the leaves is an
+ultrametric matrix, hence the inverse of an M-matrix, for which Chandrasekaran's argument holds (on a single
+simplex this is Michelot's algorithm). So it is put out for good, and the passes are repeated until none is
+negative.
 
 The leaves of a family share w and p: those still in are the ones with a noisy value from some *cut*
 on, and all that is needed of them is how many they are, their sum, and the least of them. A pass
