@@ -91,8 +91,8 @@ REPLICATES, COVERAGE = 50, "0.9"
 LEAST_REPLICATES, MOST_REPLICATES = 10, 10_000
 MOST_CELLS = 10**8
 """Regions x sizes: the errors of every cell are kept until the last replicate."""
-MOST_SHARED = 10**6
-"""Up to so many, replicates are made side by side."""
+LEAST_SHARED, MOST_SHARED = 2**14, 10**7
+"""Replicates of so many cells are made side by side: for fewer the interpreter's lock is in the way."""
 TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
 
 
@@ -242,9 +242,10 @@ class _Runner:
             solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
             return [solved[level] for level in range(len(answered))]
 
-        # Small ones are made side by side: sharing a single one out takes longer than its work.
-        is_small = sum(values.size for values in answered) <= MOST_SHARED and not self.method.small
-        together = count_processors() if is_small else 1
+        # Sharing the work of a single one out takes longer.
+        cells = sum(values.size for values in answered)
+        is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not self.method.small
+        together = count_processors() if is_shared else 1
         for first in range(0, len(seeds), together):
             for made in share_work(make, seeds[first : first + together]):
                 for pool in pools:

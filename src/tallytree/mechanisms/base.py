@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import ClassVar, Literal
@@ -28,8 +28,8 @@ Ints = npt.NDArray[np.int64]
 RegionTotals = Literal["unused", "optional", "needed"]
 
 
-SMALL = 2**16
-"""Regions x sizes up to which a problem is small."""
+TINY, SMALL = 2**14, 2**19
+"""Regions x sizes up to which a problem is solved in one go; and on one processor, as threads cost more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,14 +128,12 @@ class Mechanism(ABC):
 
     @contextmanager
     def _prepare(self, plan: Plan) -> Iterator[None]:
-        """Many kernels will be called: a small problem is solved in one go, on one processor."""
+        """Prepare for many calls of kernels."""
         shapes = [plan.shape(level) for level in range(len(plan.levels))]
-        if not self.small and sum(regions * sizes for regions, sizes in shapes) <= SMALL:
-            with hold_signals(), one_processor():
-                yield
-        else:
-            with expect_holds():
-                yield
+        cells = sum(regions * sizes for regions, sizes in shapes)
+        hold = hold_signals if cells <= TINY and not self.small else expect_holds
+        with hold(), one_processor() if cells <= SMALL else nullcontext():
+            yield
 
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
