@@ -39,7 +39,7 @@ def is_numeral(text: str) -> bool:
 
 
 def find_whole(value: Any) -> int | None:
-    """Return a whole number of Python's, of NumPy's or of any other library; None for anything else.
+    """Return a whole number of Python, NumPy or any other library as an int; None for anything else.
 
     >>> import numpy as np
     >>> find_whole(np.int64(2)), find_whole(2.0), find_whole(True)
@@ -59,7 +59,7 @@ LARGEST = 2**31
 
 
 def check_sizes(sizes: object) -> Sizes:
-    """``sizes`` as a pair of whole numbers, 0 <= low <= high."""
+    """Return ``sizes`` as a pair of whole numbers, 0 <= low <= high; refuse anything else."""
     try:
         low, high = map(_whole, cast(Iterable[object], sizes))
     except (TypeError, ValueError):
@@ -80,5 +80,5 @@ def _whole(value: object) -> int:
 
 
 def count_sizes(sizes: Sizes) -> int:
-    """How many sizes there are: the paper's N."""
+    """Return how many sizes there are: the paper's N."""
     return sizes[1] - sizes[0] + 1
