@@ -56,7 +56,7 @@ class CumulativeChain(Mechanism):
         return None if self.calibration == "sound" else "its published noise hides less than it says"
 
     def calibrate(self, plan: Plan) -> Plan:
-        """As it is if sound; as published, the paper's noise with the epsilon that it really has."""
+        """Return the plan unchanged if sound; if published, with the paper's noise and its real epsilon."""
         if self.calibration == "sound":
             return plan
         unit = plan.unit
@@ -68,13 +68,13 @@ class CumulativeChain(Mechanism):
         return replace(plan, levels=tuple(levels))
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The exact optimum of the chain model for these measurements."""
+        """Return the exact optimum of the chain model for these measurements."""
         from tallytree.solvers.chain import solve_chain_model
 
         return solve_chain_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The objective (C6)."""
+        """Return the objective (C6)."""
         from tallytree.solvers.chain import assess_chain_model
 
         return assess_chain_model(plan.hierarchy, values, counts, scales=plan.scales)

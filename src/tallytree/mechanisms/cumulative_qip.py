@@ -27,7 +27,7 @@ class CumulativeQIP(QIP):
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The integer optimum by branch and bound."""
+        """Find the integer optimum by branch and bound."""
         from tallytree.solvers.general.qip_model import solve_cumulative_qip
 
         return solve_cumulative_qip(
@@ -41,7 +41,7 @@ class CumulativeQIP(QIP):
 
     @property
     def twin(self) -> Mechanism:
-        """Counts for the same model that are near its optimum, and never better."""
+        """A mechanism for the same model, whose counts are near its optimum and never better."""
         from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 
         return CumulativeJoint(smooth=False)
