@@ -18,9 +18,9 @@ SOLVERS = ("isotonic", "tables")
 class CumulativeChain(Mechanism):
     """Measure cumulative counts along a chain through the whole tree; fit the chain (C6) - (C10).
 
-    ``calibration`` is how much noise there is. "sound" is what the chain query needs, its sensitivity
-    being the number of regions at the level. "published" is the paper's, which takes it for 1: its real
-    privacy loss is (regions of all levels) / (levels) times the epsilon asked for, 1,066 times on the
+    ``calibration`` sets the scale of the noise. "sound" is what the chain query needs, whose sensitivity is
+    the number of regions at the level. "published" is the paper's, which assumes a sensitivity of 1: its
+    real privacy loss is (regions of all levels) / (levels) times the requested epsilon, 1,066 times on the
     paper's Census hierarchy. The plan states the real epsilon. It exists to reproduce the paper's table,
     and cannot make a release. ``solver`` is "isotonic" (linear time) or "tables" (the paper's
     recurrence, for reference); both find the same optimum.

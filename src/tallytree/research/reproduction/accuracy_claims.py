@@ -1,4 +1,4 @@
-"""What the paper says about accuracy, beside what was measured."""
+"""What the paper says about accuracy, compared with what was measured."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -74,7 +74,7 @@ class JointProblem:
     inner_totals: Floats
     """Per inner node: its number of groups where that is known, else infinity."""
     leaf_totals: Floats
-    """The same for the leaves."""
+    """Per leaf: its number of groups where that is known, else infinity."""
 
     @property
     def settled(self) -> Flags:
