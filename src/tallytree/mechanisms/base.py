@@ -48,11 +48,11 @@ class Mechanism(ABC):
     cost: ClassVar[str]
     reference: ClassVar[str]
     shrinks: ClassVar[bool] = False
-    """It pulls counts towards others (a parent, a curve): the truth need not come back without noise."""
+    """It shrinks counts towards others (a parent, a curve): without noise it need not return the truth."""
     region_totals: ClassVar[RegionTotals] = "unused"
     """Whether it keeps public numbers of groups of regions below the root."""
     small: ClassVar[bool] = False
-    """Its time or memory grows out of hand: for small problems, to compare with."""
+    """Its time or memory grows too fast for large problems; it serves for comparison on small ones."""
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
     solver_module: ClassVar[str] = ""
@@ -64,7 +64,7 @@ class Mechanism(ABC):
         return None if self.consistent else "its counts do not add up"
 
     def require(self) -> None:
-        """Load the solver: a library that is missing must be found out before noise is drawn."""
+        """Load the solver, so that a missing library is found before noise is drawn."""
         if self.solver_module:
             import_module(self.solver_module)
 
@@ -80,12 +80,12 @@ class Mechanism(ABC):
         delta: Exact | None = None,
         rho: Exact | None = None,
     ) -> Plan:
-        """What to measure, and with how much noise.
+        """Plan what to measure, and with how much noise.
 
-        ``budget`` weighs the levels (None: evenly); ``public_totals`` is the level down to which the
-        regions' numbers of groups are public, and will be kept (None: only the root's). With ``delta`` the
-        noise is discrete Gaussian, for (epsilon, delta)-differential privacy or for a ``rho`` in place of
-        epsilon.
+        ``budget`` has the weights of the levels (None: equal); ``public_totals`` is the level down to which
+        the regions' numbers of groups are public, and will be kept (None: only the root's). With ``delta``
+        the noise is discrete Gaussian, for (epsilon, delta)-differential privacy or for a ``rho`` in place
+        of epsilon.
         """
         asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
         return self.plan_within(asked, hierarchy, sizes=sizes, bounds=bounds)
@@ -93,18 +93,18 @@ class Mechanism(ABC):
     def plan_within(
         self, budget: Budget, hierarchy: Hierarchy, *, sizes: Sizes, bounds: Bounds | None
     ) -> Plan:
-        """The same with the budget as one value."""
+        """Plan what to measure, as :meth:`plan` does, with the budget as one value."""
         if isinstance(hierarchy, Hierarchy):
             budget = self._settle_totals(budget, hierarchy.levels)
         return self.calibrate(make_plan(self.query, hierarchy, budget, sizes=sizes, bounds=bounds))
 
     def draft(self, budget: Budget, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
-        """What a plan will cost, before the regions are known: as if each level had one."""
+        """Return what a plan will cost, before the regions are known: as if each level had one region."""
         settled = self._settle_totals(budget, levels)
         return draft_plan(self.query, dict.fromkeys(levels, 1), settled, sizes=sizes, bounds=bounds)
 
     def _settle_totals(self, budget: Budget, levels: Sequence[str]) -> Budget:
-        """The budget with the level down to which totals are public, if this mechanism can have it so."""
+        """Return the budget with the level down to which totals are public, if this mechanism supports it."""
         level = budget.public_totals
         if self.region_totals == "unused" and level is not None:
             raise MechanismError(f"{self.name} cannot keep public totals of regions: leave them out.")
@@ -117,18 +117,18 @@ class Mechanism(ABC):
         return budget
 
     def calibrate(self, plan: Plan) -> Plan:
-        """The plan as this mechanism measures it: as it is, with the noise that epsilon asks for."""
+        """Return the plan as this mechanism measures it: unchanged, with the noise that epsilon requires."""
         return plan
 
     def postprocess(self, measurements: Measurements, *, total: int) -> Solution:
-        """Counts that meet the conditions of a release, from noisy answers and the public total."""
+        """Return counts that meet the conditions of a release, from noisy answers and the public total."""
         total = self._check(measurements, total)
         with self._prepare(measurements.plan):
             return self.solve(measurements.plan, measurements.values, total=total)
 
     @contextmanager
     def _prepare(self, plan: Plan) -> Iterator[None]:
-        """Prepare for many calls of kernels."""
+        """Prepare for many kernel calls: small problems are solved on one processor, tiny ones in one go."""
         shapes = [plan.shape(level) for level in range(len(plan.levels))]
         cells = sum(regions * sizes for regions, sizes in shapes)
         hold = hold_signals if cells <= TINY and not self.small else expect_holds
@@ -137,18 +137,18 @@ class Mechanism(ABC):
 
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The post-processing itself, on noisy answers that fit: regions x sizes for each level."""
+        """Post-process noisy answers that have been checked: regions x sizes for each level."""
 
     def assess(self, measurements: Measurements, counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The objective at given counts, and their certificate, as :meth:`postprocess` would state them."""
+        """Return the objective and certificate of given counts, as :meth:`postprocess` would state them."""
         total = self._check(measurements, total)
         with self._prepare(measurements.plan):
             return self.evaluate(measurements.plan, measurements.values, counts, total=total)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The same on what fits: the squares between the query's answers added up, a level by 1 / scale^2.
+        """Return the evidence for checked input: the weighted squared differences from the noisy answers.
 
-        A mechanism with another objective, or with a certificate, has its own way.
+        A level weighs 1 / scale^2. A mechanism with another objective, or with a certificate, overrides this.
         """
         from tallytree.solvers.solution import add_squares_at, weigh_levels
 
@@ -159,11 +159,11 @@ class Mechanism(ABC):
 
     @property
     def twin(self) -> Mechanism | None:
-        """A fast mechanism for the same model, by which the solutions of a slow one can be checked."""
+        """A fast mechanism for the same model, with which the solutions of a slow one can be checked."""
         return None
 
     def _check(self, measurements: Measurements, total: int) -> int:
-        """Refuse what does not fit this mechanism; the total as an int."""
+        """Refuse measurements and totals that do not fit this mechanism; return the total as an int."""
         if not isinstance(measurements, Measurements):
             raise MechanismError("Post-processing takes Measurements and nothing else.")
         for level in measurements.plan.levels:

@@ -49,7 +49,7 @@ class CountOfCounts(Mechanism):
         return solve_count_of_counts(plan.hierarchy, values, total=total, scales=plan.scales, norm=self.norm)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The sum of distances, or of their squares."""
+        """Return the sum of distances, or of their squares."""
         from tallytree.solvers.matching import assess_count_of_counts
 
         return assess_count_of_counts(values, counts, norm=self.norm)

@@ -33,21 +33,21 @@ class CumulativeDP(Mechanism):
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9.1, Algorithm 2"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The paper's Algorithm 2."""
+        """Run the paper's Algorithm 2."""
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
         differences = _find_differences(values, total)
         return solve_tree_model(plan.hierarchy, differences, total=total, scales=plan.scales)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The objective (H1) of the second step, and whether the counts are its optimum."""
+        """Return the objective (H1) of the second step, and whether the counts are its optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, _find_differences(values, total), counts, scales=plan.scales)
 
 
 def _find_differences(values: Sequence[Ints], total: int) -> list[Ints]:
-    """The group counts of the first step: each region's answers made monotone."""
+    """Return the group counts of the first step: each region's answers made monotone."""
     from tallytree.solvers.isotonic import fit_isotonic_rows
 
     return [np.diff(fit_isotonic_rows(level, 0, total), axis=1, prepend=0) for level in values]

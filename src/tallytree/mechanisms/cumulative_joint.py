@@ -42,7 +42,7 @@ class CumulativeJoint(Mechanism):
             raise MechanismError("The option 'smooth' must be True or False.")
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The relaxed optimum, rounded."""
+        """Return the relaxed optimum, rounded."""
         from tallytree.solvers.joint.joint_model import solve_joint_model
 
         known = sum(plan.has_public_totals(level) for level in range(len(plan.levels)))

@@ -14,7 +14,7 @@ from tallytree.solvers.solution import Solution
 class CumulativeQP(Mechanism):
     """Measure the cumulative query; solve Model M_c without integrality, round, and take differences.
 
-    What is rounded no longer adds up: neither subregions to their region, nor a level to the total.
+    After rounding, counts no longer add up: neither subregions to their region, nor a level to the total.
     """
 
     name: ClassVar[str] = "cumulative-qp"
@@ -32,7 +32,7 @@ class CumulativeQP(Mechanism):
     )
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
+        """Return the relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
         from tallytree.solvers.general.qp_model import solve_cumulative_qp
 
         return solve_cumulative_qp(plan.hierarchy, values, total=total, scales=plan.scales)

@@ -14,7 +14,7 @@ from tallytree.solvers.solution import Evidence, Solution
 class DirectCP(Mechanism):
     """Measure the sizes query; the dynamic program on cost tables, each entry by a constraint solver.
 
-    The paper's first version of ``direct-dp``, which does not use that the tables are convex: every
+    The paper's first version of ``direct-dp``, which does not exploit the convexity of the tables: every
     problem of its equation (d) goes to OR-tools CP-SAT, with a table constraint for each child.
     """
 
@@ -32,20 +32,20 @@ class DirectCP(Mechanism):
     solver: ClassVar[str] = "constraints"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The exact optimum of Model M_H for these measurements."""
+        """Return the exact optimum of Model M_H for these measurements."""
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The objective (H1), and whether the counts are an optimum."""
+        """Return the objective (H1), and whether the counts are an optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)
 
     @property
     def twin(self) -> Mechanism:
-        """The same optimum in no time."""
+        """A fast mechanism that finds the same optimum."""
         from tallytree.mechanisms.direct_dp import DirectDP
 
         return DirectDP()

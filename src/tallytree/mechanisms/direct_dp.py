@@ -18,7 +18,7 @@ class DirectDP(Mechanism):
     """Measure the sizes query; take the nearest whole counts that add up (Model M_H), exactly.
 
     Minimises (H1), each level weighted by its inverse variance (all 1 for an even split, as in the
-    paper), subject to (H2) - (H4). ``solver`` is how: "projection" (fast, whatever epsilon) or "tables"
+    paper), subject to (H2) - (H4). ``solver`` is "projection" (fast at any epsilon) or "tables"
     (the paper's cost tables, for reference). Both return the same optimum, with a certificate.
     """
 
@@ -40,14 +40,14 @@ class DirectDP(Mechanism):
             )
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The exact optimum of Model M_H for these measurements."""
-        # Imported here: the kernels bring their compiler along.
+        """Return the exact optimum of Model M_H for these measurements."""
+        # Imported here, because the kernels import their compiler.
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The objective (H1), and whether the counts are an optimum."""
+        """Return the objective (H1), and whether the counts are an optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, values, counts, scales=plan.scales)

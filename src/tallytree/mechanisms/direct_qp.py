@@ -14,7 +14,7 @@ from tallytree.solvers.solution import Solution
 class DirectQP(Mechanism):
     """Measure the sizes query; solve Model M_H without integrality, and round every count.
 
-    What is rounded no longer adds up: neither subregions to their region, nor a level to the total.
+    After rounding, counts no longer add up: neither subregions to their region, nor a level to the total.
     """
 
     name: ClassVar[str] = "direct-qp"
@@ -29,7 +29,7 @@ class DirectQP(Mechanism):
     caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
+        """Return the relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
         from tallytree.solvers.general.qp_model import solve_sizes_qp
 
         return solve_sizes_qp(plan.hierarchy, values, total=total, scales=plan.scales)

@@ -15,7 +15,7 @@ class TopDown(Mechanism):
     """Measure the sizes query; fix the counts level by level from the root, each within the one above.
 
     As the paper describes it: least squares with non-negativity on two consecutive levels, then a rounding
-    that keeps the sums, down to the leaves. What a lower level measured never corrects a higher one.
+    that keeps the sums, down to the leaves. Measurements of a lower level never correct a higher one.
     """
 
     name: ClassVar[str] = "topdown"
@@ -28,13 +28,13 @@ class TopDown(Mechanism):
     reference: ClassVar[str] = "Abowd (2018), as described by Fioretto, Van Hentenryck, Zhu: section 10"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int) -> Solution:
-        """Level by level from the root; scales do not matter, since no level is weighed against another."""
+        """Solve level by level from the root; scales do not matter, as levels are not weighed together."""
         from tallytree.solvers.tree.tree_rounding import solve_top_down
 
         return solve_top_down(plan.hierarchy, values, total=total)
 
     def evaluate(self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int) -> Evidence:
-        """The sum of squares; scales do not matter."""
+        """Return the sum of squares; scales do not matter."""
         from tallytree.solvers.tree.tree_rounding import assess_top_down
 
         return assess_top_down(values, counts)

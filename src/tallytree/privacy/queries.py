@@ -43,7 +43,7 @@ class Counted(Protocol):
 
     @property
     def bounds(self) -> Bounds:
-        """What one person contributes at most."""
+        """The most that one person contributes."""
         ...
 
     @property
@@ -57,7 +57,7 @@ class Counted(Protocol):
         ...
 
     def array(self, level: int | str) -> Ints:
-        """The counts of one level, regions x sizes."""
+        """Return the counts of one level, regions x sizes."""
         ...
 
 
@@ -69,24 +69,24 @@ class Query:
     answer: Callable[[Counted, int], Ints]
     """The answer at a level: regions x sizes."""
     sensitivity: Callable[[Bounds, Sizes, int], int]
-    """In L1, from the bounds on a person, the sizes, and the number of regions at the level."""
+    """The L1 sensitivity, from the bounds on a person, the sizes, and the number of regions at the level."""
     row_answer: Callable[[Ints], Ints] | None = None
-    """The answer of some regions from their counts alone, where no other region matters."""
+    """The answer of some regions from their counts alone, if it does not depend on other regions."""
     ends_with_total: bool = False
     """The last entry of a region's answer is its number of groups, which is the same on all neighbours."""
 
     def squared_sensitivity(self, bounds: Bounds, sizes: Sizes, regions: int) -> int:
-        """In L2, squared."""
+        """Return the squared L2 sensitivity."""
         return bounds.max_records * self.sensitivity(bounds, sizes, regions)
 
 
 def _find_reach(bounds: Bounds, sizes: Sizes) -> int:
-    """Over how many sizes one record can move a group: min(z, K - 1).
+    """Return how many sizes one record can move a group: min(z, K - 1).
 
     A group counts at the largest size if it is larger, and at the least size if it is smaller, so no move
-    is longer than from one end of the range to the other; and a move from the least size is as long as
-    that allows. With a single size nothing moves, but noise of scale 0 would publish the true counts of
-    all regions: they get the noise that two sizes need.
+    is longer than from one end of the range to the other; and a move from the least size can be that long.
+    With a single size nothing moves, but noise of scale 0 would publish the true counts of all regions, so
+    they get the noise that two sizes need.
     """
     return min(bounds.max_quantity, max(1, count_sizes(sizes) - 1))
 
@@ -159,7 +159,7 @@ QUERIES = {query.name: query for query in (SIZES, CUMULATIVE, CHAIN)}
 
 
 def find_query(name: str) -> Query:
-    """The query of that name."""
+    """Return the query of that name."""
     if name not in QUERIES:
         raise PrivacyError(f"There is no query {name!r}: {name_choices(name, QUERIES)}")
     return QUERIES[name]
