@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tallytree.research.evaluation import Simulation as Simulation
     from tallytree.research.evaluation import evaluate as evaluate
     from tallytree.research.evaluation import simulate as simulate
+    from tallytree.sizes import SizeClasses as SizeClasses
     from tallytree.solvers.solution import Solution as Solution
 
 __version__ = "0.2.0"
@@ -42,6 +43,7 @@ _HOMES = {
     "Plan": "privacy.plan",
     "Release": "publishing.publisher",
     "Simulation": "research.evaluation",
+    "SizeClasses": "sizes",
     "Solution": "solvers.solution",
     "add_intervals": "intervals.replicates",
     "compare": "comparison.comparing",

@@ -1,7 +1,7 @@
-"""Whole numbers for every region and size, level by level, where a level may be too large to hold as it is.
+"""Arrays of whole numbers by region and size, one for each level; some are too large to store as they are.
 
-A level of ten million regions and a hundred sizes takes nine gigabytes of 64-bit numbers. What is measured
-there mostly fits into 32 bits, and of what is counted most is zero.
+A level of ten million regions and a hundred sizes takes nine gigabytes of 64-bit numbers. Most of what is
+measured there fits into 32 bits, and most counts are zero.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ Places = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Rows x columns: row r has ``values`` in ``columns``, both from ``starts[r]`` to ``starts[r + 1]``.
+    """Compressed sparse rows: row r has ``values`` in ``columns``, from ``starts[r]`` to ``starts[r + 1]``.
 
-    Within a row the columns go up, and none comes twice.
+    Within a row the columns are strictly increasing.
     """
 
     starts: Ints
@@ -43,12 +43,12 @@ class SparseRows:
 
     @classmethod
     def from_cells(cls, rows: Ints, columns: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
-        """Cells in any order; what is in one cell is added up, and zeros are left out."""
+        """Return the rows of cells in any order; values of the same cell are added up, and zeros left out."""
         return cls.from_places(rows * shape[1] + columns, values, shape)
 
     @classmethod
     def from_places(cls, place: Ints, values: Ints, shape: tuple[int, int]) -> SparseRows:
-        """The same with a cell given by row * width + column."""
+        """Return the rows of cells, as :meth:`from_cells` does, but given by row * width + column."""
         if not (place[1:] > place[:-1]).all():
             order = np.argsort(place, kind="stable")
             place, values = place[order], values[order]
@@ -63,7 +63,7 @@ class SparseRows:
 
     @classmethod
     def from_dense(cls, rows: npt.NDArray[np.signedinteger]) -> SparseRows:
-        """Rows that are written out."""
+        """Return the sparse form of a dense array."""
         at, column = np.nonzero(rows)
         place = at.astype(np.int64) * rows.shape[1] + column
         return cls.from_places(place, rows[at, column].astype(np.int64), (len(rows), rows.shape[1]))
@@ -72,19 +72,19 @@ class SparseRows:
     def from_parts(
         cls, counts: Sequence[Ints], columns: Sequence[Places], values: Sequence[Ints], width: int
     ) -> SparseRows:
-        """Rows one after the other: how many cells each has, and these."""
+        """Join rows one after the other: ``counts`` says how many cells each has."""
         starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return cls(starts, np.concatenate(columns), _shrink(np.concatenate(values)), width)
 
     def take(self, rows: Ints) -> SparseRows:
-        """These rows, in this order."""
+        """Return these rows, in this order."""
         counts = np.diff(self.starts)[rows]
         starts = np.concatenate([[0], np.cumsum(counts)])
         cells = np.repeat(self.starts[rows] - starts[:-1], counts) + np.arange(int(starts[-1]))
         return SparseRows(starts, self.columns[cells], self.values[cells], self.width)
 
     def dense(self, start: int = 0, stop: int | None = None) -> Ints:
-        """The rows from ``start`` to ``stop`` with all their zeros."""
+        """Return the rows from ``start`` to ``stop`` with all their zeros."""
         stop = self.shape[0] if stop is None else stop
         found = np.zeros((stop - start, self.width), dtype=np.int64)
         rows, columns, values = self.cells(start, stop)
@@ -92,7 +92,7 @@ class SparseRows:
         return found
 
     def cells(self, start: int, stop: int) -> tuple[Ints, Places, Ints]:
-        """The cells of these rows that are not zero: their rows, columns and values."""
+        """Return the non-zero cells of these rows: their rows, columns and values."""
         rows = np.repeat(np.arange(start, stop), np.diff(self.starts[start : stop + 1]))
         cells = slice(int(self.starts[start]), int(self.starts[stop]))
         return rows, self.columns[cells], self.values[cells].astype(np.int64)
@@ -105,7 +105,7 @@ class SparseRows:
         return SparseRows(self.starts, columns, self.values[order], self.width)
 
     def move(self, places: Ints, count: int) -> SparseRows:
-        """``count`` rows, of which row ``places[r]`` is the sum of all rows r with this place."""
+        """Return ``count`` rows, of which row p is the sum of all rows r with ``places[r] == p``."""
         if len(places) == count and (places == np.arange(count)).all():
             return self
         rows, columns, values = self.cells(0, self.shape[0])
@@ -113,7 +113,7 @@ class SparseRows:
 
 
 def _shrink(values: Ints) -> npt.NDArray[np.signedinteger]:
-    """In half the room, if they fit."""
+    """Convert the values to 32 bits, if they fit."""
     largest = int(np.abs(values).max(initial=0))
     return values.astype(np.int32) if largest < 2**31 else values
 
@@ -121,27 +121,27 @@ def _shrink(values: Ints) -> npt.NDArray[np.signedinteger]:
 Stored: TypeAlias = "npt.NDArray[np.signedinteger] | SparseRows"
 
 LARGE = 2**27
-"""Regions x sizes of a level from which on it is stored in less room: a gigabyte of 64-bit numbers."""
+"""Levels of more regions x sizes, a gigabyte of 64-bit numbers, are stored compactly."""
 
 CHUNK_CELLS = 2**21
-"""Regions x sizes that are worked on at once where all of a level would be too many."""
+"""Regions x sizes that are processed at a time where a whole level would be too large."""
 
 SPARSE_RATIO = 64
-"""Cells for each that is not zero, from which on zeros are not stored, whatever the size of the level."""
+"""Cells per non-zero cell from which on zeros are not stored, whatever the size of the level."""
 
 
 def is_large(shape: tuple[int, int]) -> bool:
-    """Whether a level of so many regions and sizes is stored in less room."""
+    """Return whether a level of this shape (regions, sizes) is stored compactly."""
     return shape[0] * shape[1] > LARGE
 
 
 def is_nearly_empty(shape: tuple[int, int], filled: int) -> bool:
-    """Whether so few cells of a level are not zero that only these are stored, though it is not large."""
+    """Return whether a level has so few non-zero cells that only these are stored, though it is not large."""
     return shape[0] * shape[1] > CHUNK_CELLS + SPARSE_RATIO * filled
 
 
 def store_cells(place: Ints, values: Ints, shape: tuple[int, int]) -> Ints | SparseRows:
-    """A level of which only some cells, each given once by row * width + column, are not zero."""
+    """Store a level by its non-zero cells, each given once by row * width + column."""
     if is_large(shape) or is_nearly_empty(shape, len(place)):
         return SparseRows.from_places(place, values, shape)
     level = np.zeros(shape, dtype=np.int64)
@@ -152,7 +152,7 @@ def store_cells(place: Ints, values: Ints, shape: tuple[int, int]) -> Ints | Spa
 class LevelArrays(Sequence[Ints]):
     """One array (regions x sizes) for each level, root first; an array is made when it is asked for.
 
-    To go through a large level, ask for it in chunks. What holds true counts is ``sensitive``: it refuses to
+    To go through a large level, ask for it in chunks. Arrays of true counts are ``sensitive``: they refuse to
     be pickled.
     """
 
@@ -174,7 +174,7 @@ class LevelArrays(Sequence[Ints]):
         return stored.dense() if isinstance(stored, SparseRows) else stored.astype(np.int64, copy=False)
 
     def stored(self, level: int) -> Stored:
-        """A level as it is kept."""
+        """Return a level as it is stored."""
         return self._stored[level]
 
     def __copy__(self) -> Self:
@@ -195,19 +195,19 @@ class LevelArrays(Sequence[Ints]):
 
 
 def has_mask(values: object) -> bool:
-    """Whether cells are masked, as NumPy calls it: an ordinary array of them would have numbers there."""
+    """Return whether NumPy has masked any cells, which would be numbers in an ordinary array."""
     parts = values if isinstance(values, (list, tuple)) else [values]
     return any(np.ma.is_masked(part) for part in parts)
 
 
 def get_shape(arrays: Sequence[Ints], level: int) -> tuple[int, int]:
-    """Regions and sizes of a level."""
+    """Return the numbers of regions and of sizes of a level."""
     rows, columns = _get(arrays, level).shape
     return rows, columns
 
 
 def get_rows(arrays: Sequence[Ints], level: int, start: int, stop: int) -> Ints:
-    """Some regions of a level, those from ``start`` to ``stop``."""
+    """Return the regions of a level from ``start`` to ``stop``."""
     stored = _get(arrays, level)
     if isinstance(stored, SparseRows):
         return stored.dense(start, stop)
@@ -215,7 +215,7 @@ def get_rows(arrays: Sequence[Ints], level: int, start: int, stop: int) -> Ints:
 
 
 def take_rows(arrays: Sequence[Ints], level: int, rows: Ints) -> npt.NDArray[np.signedinteger]:
-    """These regions of a level, in the type that they are kept in."""
+    """Return these regions of a level, in the type in which they are stored."""
     stored = _get(arrays, level)
     if isinstance(stored, SparseRows):
         return stored.take(rows).dense()
@@ -235,7 +235,7 @@ def reverse_sizes(arrays: Sequence[Ints]) -> Sequence[Ints]:
 
 
 def get_column(arrays: Sequence[Ints], level: int, column: int) -> Ints:
-    """One size of all regions of a level."""
+    """Return one size of all regions of a level."""
     stored = _get(arrays, level)
     if isinstance(stored, SparseRows):
         return np.concatenate([stored.dense(a, b)[:, column] for a, b in cut_rows(*stored.shape)])
@@ -243,7 +243,7 @@ def get_column(arrays: Sequence[Ints], level: int, column: int) -> Ints:
 
 
 def get_cells(arrays: Sequence[Ints], level: int, start: int, stop: int) -> tuple[Ints, Ints, Ints]:
-    """The cells of some regions that are not zero: regions, sizes, values; region by region."""
+    """Return the non-zero cells of some regions: regions, sizes and values, region by region."""
     stored = _get(arrays, level)
     if isinstance(stored, SparseRows):
         rows, columns, values = stored.cells(start, stop)
@@ -254,7 +254,7 @@ def get_cells(arrays: Sequence[Ints], level: int, start: int, stop: int) -> tupl
 
 
 def add_children(arrays: Sequence[Ints], level: int, parents: Ints, count: int) -> Ints:
-    """The rows of a level added up by parent: ``count`` x sizes."""
+    """Add up the rows of a level by parent: ``count`` x sizes."""
     width = get_shape(arrays, level)[1]
     sums = np.zeros(count * width, dtype=np.int64)
     for start, stop in cut_rows(len(parents), width):
@@ -264,13 +264,13 @@ def add_children(arrays: Sequence[Ints], level: int, parents: Ints, count: int) 
 
 
 def get_total(arrays: Sequence[Ints], level: int) -> int:
-    """All of a level added up."""
+    """Return the sum of all numbers of a level."""
     stored = _get(arrays, level)
     return int((stored.values if isinstance(stored, SparseRows) else stored).sum(dtype=np.int64))
 
 
 def cut_rows(rows: int, columns: int) -> Iterator[tuple[int, int]]:
-    """Where each chunk of so many rows starts and stops."""
+    """Yield where each chunk of so many rows starts and stops."""
     step = max(1, CHUNK_CELLS // max(1, columns))
     yield from pairwise([*range(0, rows, step), rows])
 
@@ -288,7 +288,7 @@ def _freeze(stored: Stored) -> Stored:
 
 
 def whole_numbers(values: npt.ArrayLike, what: str) -> Ints:
-    """``values`` as 64-bit integers; anything that is not a whole number is refused."""
+    """Return ``values`` as 64-bit integers; refuse anything that is not a whole number."""
     if has_mask(values):
         raise CountsError(f"{what} are a masked array: fill in or leave out what is masked first.")
     try:

@@ -15,8 +15,8 @@
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
-A message says what is wrong, where, and what to do. It never shows a value of the sensitive data:
-columns, row numbers and how many there are, but not what is in them.
+A message says what is wrong, where, and what to do. It never shows a value of the sensitive data: it may
+name columns, row numbers and numbers of rows, but not their contents.
 """
 
 import difflib
@@ -24,12 +24,12 @@ import os
 import re
 from collections.abc import Iterable
 
-# Why a PostgreSQL server lets nobody in, in words of our own: its words hold names, and may hold secrets.
+# Why a PostgreSQL server refuses a connection, in our own words: the server's contain names, perhaps secrets.
 
 ADVICE = "check the URL, the user and the password, and that the server is up"
 
-# A failed connection has no code, only a text: in English, unless the server speaks another language. What
-# users name themselves stands in quotes, and is taken out before.
+# A failed connection has no error code, only a text, in English unless the server is set to another language.
+# Names that users chose are in quotes, and are removed first.
 REASONS = {
     "role does not exist": "the server knows no such user",
     "password authentication failed": "the server knows no such user, or the password is wrong",
@@ -48,7 +48,7 @@ REASONS = {
 
 
 def explain_refusal(error: BaseException) -> str:
-    """Why there is no connection, as the end of a sentence."""
+    """Return why there is no connection, as the end of a sentence."""
     said = " ".join(re.sub(r'"[^"]*"', "", str(error)).split())
     return next((reason for words, reason in REASONS.items() if re.search(words, said)), ADVICE)
 
@@ -70,7 +70,7 @@ class CountsError(InputError):
 
 
 class EngineError(CountsError):
-    """The records cannot be had: there is no such file or table, or the engine gave up."""
+    """The records cannot be read: there is no such file or table, or the engine failed."""
 
 
 class PrivacyError(InputError):
@@ -110,7 +110,7 @@ class CheckError(TallytreeError):
 
 
 def name_choices(wrong: object, choices: Iterable[str]) -> str:
-    """The end of a message about an unknown name: what was perhaps meant, and what there is."""
+    """Return the end of a message about an unknown name: what was perhaps meant, and the known names."""
     known = list(choices)
     close = difflib.get_close_matches(str(wrong)[:200], known, n=1)
     listed = ", ".join(show(name, most=40) for name in known[:20])
@@ -124,14 +124,14 @@ MOST_LISTED = 160
 
 
 def show(name: object, most: int = 60) -> str:
-    """A public name or path in quotes, on one line and not too long, whatever it holds."""
+    """Return a public name or path in quotes, on one line and not too long, whatever it contains."""
     text = name if isinstance(name, (str, tuple)) else str(name)
     quoted = ascii(text) if _is_odd(text) else repr(text)
     return quoted if len(quoted) <= most else quoted[: most - 4] + "...'"
 
 
 def describe(error: OSError) -> str:
-    """What the system says, without what it was about: libraries add paths and more to it."""
+    """Return the system's message for an error, without the paths and more that libraries add to it."""
     return os.strerror(error.errno) if error.errno else "Input/output error"
 
 

@@ -14,11 +14,11 @@ from tallytree.errors import FolderError, describe, show
 
 @contextmanager
 def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
-    """A private folder to fill, which takes the place of ``target`` when the block ends well.
+    """Yield a private folder to fill, which becomes ``target`` when the block ends without an error.
 
-    If anything goes wrong, up to an interruption, nothing is left behind. It is made before the block
-    runs, so that a place that cannot be written to is found out before any work is done. With
-    ``replace`` an earlier folder at ``target`` is exchanged for the new one.
+    If anything goes wrong, even an interruption, nothing is left behind. The folder is made before the
+    block runs, so that a place that cannot be written to is found out before any work is done. With
+    ``replace``, an earlier folder at ``target`` is replaced by the new one.
     """
     target, shown = target.absolute(), show(target, most=150)
     if _exists(target) and not (replace and target.is_dir() and not target.is_symlink()):
@@ -43,7 +43,7 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
 
 @contextmanager
 def new_private_file(target: Path) -> Iterator[Path]:
-    """A file to write, for nobody else to read, which becomes ``target`` when the block ends well."""
+    """Yield a file that nobody else can read; it becomes ``target`` when the block ends without an error."""
     target, shown = target.absolute(), show(target, most=150)
     if _exists(target):
         raise FolderError(f"{shown} exists already: choose another name.")
@@ -57,16 +57,16 @@ def new_private_file(target: Path) -> Iterator[Path]:
     except OSError as error:
         raise FolderError(f"{shown} cannot be written: {describe(error)}.") from None
     finally:
-        with suppress(OSError):  # a file system to read only refuses that as well
+        with suppress(OSError):  # a read-only file system refuses that as well
             stage.unlink()
 
 
 @contextmanager
 def replace_file(target: Path) -> Iterator[Path]:
-    """A file to write, which takes the place of ``target``, or of an earlier one there, when all went well.
+    """Yield a file to write, which becomes ``target``, or replaces it, when the block ends without an error.
 
-    Whoever looks finds the old content or the new one, never a part. A pipe or a device, as in
-    ``--out /dev/stdout``, is written to.
+    Readers find the old content or the new content, never a part. A pipe or a device, as in
+    ``--out /dev/stdout``, is written to directly.
     """
     stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
     try:
@@ -83,13 +83,13 @@ def replace_file(target: Path) -> Iterator[Path]:
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """The same with content that is there already."""
+    """Write ``content`` to ``target``, as with :func:`replace_file`."""
     with replace_file(target) as stage:
         stage.write_bytes(content)
 
 
 def write_lasting(target: Path, content: bytes) -> None:
-    """The same for what must not be lost, whenever the power fails: it is on the disk at the end."""
+    """Write ``content`` like :func:`write_whole`, and flush it to the disk, in case the power fails."""
     with replace_file(target) as stage:
         stage.write_bytes(content)
         flush(stage)
@@ -128,7 +128,7 @@ def _put_in_place(stage: Path, target: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """Make sure that it is on the disk."""
+    """Flush a file or a folder to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -137,6 +137,6 @@ def flush(path: Path) -> None:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

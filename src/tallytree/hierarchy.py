@@ -65,7 +65,7 @@ class Hierarchy:
     def from_paths(
         cls, levels: Sequence[str], paths: Iterable[Sequence[str]], *, unique_names: bool = False
     ) -> Hierarchy:
-        """The tree whose leaves are ``paths``: names from the root down, a name for each level.
+        """Return the tree whose leaves are ``paths``: names from the root down, one for each level.
 
         With ``unique_names`` a name stands for one region wherever it occurs, as official codes do,
         and a name below two parents is refused.
@@ -83,7 +83,7 @@ class Hierarchy:
 
     @classmethod
     def from_tree(cls, levels: Sequence[str], tree: PathTree) -> Hierarchy:
-        """The tree that rows were about, each about a leaf: these are in order of their first rows."""
+        """Return the tree of rows that are each about a leaf; leaves are in order of their first rows."""
         names = check_levels(levels)
         depth = 1 + int(tree.row_level.max())
         if depth < len(names):
@@ -94,7 +94,7 @@ class Hierarchy:
 
     @classmethod
     def from_arrays(cls, levels: Sequence[str], names: Sequence[Names], parents: Sequence[Ints]) -> Hierarchy:
-        """The tree with these regions at each level: own names and parents, no two the same."""
+        """Return the tree with these regions at each level, by own name and parent, no two the same."""
         checked = check_levels(levels)
         for level, own in zip(checked, names, strict=True):
             if len(own) == 0 or find_blank(own):
@@ -140,7 +140,7 @@ class Hierarchy:
         return sum(self.region_counts)
 
     def regions(self, level: int | str) -> tuple[Path, ...]:
-        """The paths of a level's regions, in array order."""
+        """Return the paths of a level's regions, in array order."""
         at = self.index(level)
         if at not in self._paths:
             names = list(map(str, self._names[at].to_pylist()))
@@ -155,7 +155,7 @@ class Hierarchy:
         return self._paths[at]
 
     def path(self, level: int | str, region: int) -> Path:
-        """The path of one region, by its index."""
+        """Return the path of one region, by its index."""
         names: list[str] = []
         for at in range(self.index(level), -1, -1):
             names.append(self._names[at][region].as_py())
@@ -163,11 +163,11 @@ class Hierarchy:
         return tuple(reversed(names))
 
     def names(self, level: int | str) -> Names:
-        """The own names of a level's regions, each the last of its path, as an Arrow array of text."""
+        """Return the own names of a level's regions, each the last of its path, as an Arrow text array."""
         return self._names[self.index(level)]
 
     def leaf_names(self, level: int | str) -> Names:
-        """For each leaf, the name of the region of a level that it lies in; null where it stands above."""
+        """Return for each leaf the name of its region at a level; null for a leaf above that level."""
         at = self.index(level)
         leaf_level, leaf_index = self._leaf_places
         place = np.full(len(leaf_level), -1, dtype=np.int64)
@@ -177,11 +177,11 @@ class Hierarchy:
         return self._names[at].take(pa.array(place, pa.int64(), mask=place < 0))
 
     def parents(self, level: int | str) -> Ints:
-        """Each region's parent, as an index into the level above; the root's is -1."""
+        """Return each region's parent, as an index into the level above; the root's is -1."""
         return self._parents[self.index(level)]
 
     def ancestors(self, level: int | str, above: int) -> Ints:
-        """For each region of a level, the region of the level numbered ``above`` that it lies in."""
+        """Return for each region of a level its ancestor at the level numbered ``above``."""
         at = self.index(level)
         found = np.arange(len(self._parents[at]))
         for depth in range(at, above, -1):
@@ -189,7 +189,7 @@ class Hierarchy:
         return found
 
     def has_children(self, level: int | str) -> npt.NDArray[np.bool_]:
-        """For each region of a level, whether there are regions below it."""
+        """Return for each region of a level whether there are regions below it."""
         at = self.index(level)
         found = np.zeros(len(self._parents[at]), dtype=np.bool_)
         if at + 1 < len(self._levels):
@@ -197,11 +197,11 @@ class Hierarchy:
         return found
 
     def index(self, level: int | str) -> int:
-        """The place of a level, counted from the root."""
+        """Return the index of a level, counted from the root."""
         return find_level(self._levels, level)
 
     def find(self, path: Sequence[str]) -> tuple[int, int]:
-        """The level of the region with this path, and its index there."""
+        """Return the level of the region with this path, and its index there."""
         names = _check_path(path, self._levels)
         region = -1
         for level, name in enumerate(names):
@@ -225,7 +225,7 @@ class Hierarchy:
         return f"There is no region {show(name)} in {show(' > '.join(above))}: {name_choices(name, known)}"
 
     def children(self, level: int | str, region: int) -> Ints:
-        """The subregions of one region, as indices into the level below."""
+        """Return the subregions of one region, as indices into the level below."""
         at = self.index(level)
         if at + 1 == len(self._levels):
             return np.zeros(0, dtype=np.int64)
@@ -233,14 +233,14 @@ class Hierarchy:
         return order[first[region] : first[region + 1]]
 
     def cut(self, levels: int) -> Hierarchy:
-        """The tree of the first ``levels`` levels: what has children in the last of them becomes a leaf."""
+        """Return the tree of the first ``levels`` levels: all regions of the last of them are leaves."""
         return Hierarchy(self._levels[:levels], self._names[:levels], self._parents[:levels])
 
     def sort(self) -> tuple[Hierarchy, Ints]:
         """Return the tree with its regions sorted by path, and for each leaf its number there.
 
-        Names are compared by code points. An order in which regions were met in sensitive data may tell about
-        these; the sorted one tells nothing but the names.
+        Names are compared by code points. The order in which regions appear in sensitive data may reveal
+        something about the data; the sorted order reveals nothing but the names.
 
         >>> h = Hierarchy.from_paths(["nation", "state"], [("US", "NY"), ("US", "GA")])
         >>> ordered, number = h.sort()
@@ -267,10 +267,10 @@ class Hierarchy:
         return Hierarchy(self._levels, names, parents, (leaf_level[first], place[first])), number
 
     def find_children(self, level: int, parents: Ints, names: Names) -> Ints:
-        """For each pair, the region of ``level`` with that parent and that name; -1 if there is none.
+        """Return for each pair the region of ``level`` with that parent and that name; -1 if there is none.
 
-        Only the children of these parents are looked at, so that pairs which come a few regions at a time,
-        as in a file, cost what they are and not what the tree is.
+        Only the children of these parents are looked at: if pairs come a few regions at a time, as in a file,
+        the cost depends on their number and not on the size of the tree.
         """
         if level == 0:
             is_root = pc.equal(names, self._names[0][0]).to_numpy(zero_copy_only=False)
@@ -304,7 +304,7 @@ class Hierarchy:
         return found
 
     def last_leaves(self, level: int | str) -> Ints:
-        """For each region of a level, where its last leaf stands when the tree is walked in post-order.
+        """Return for each region of a level the number of its last leaf in post-order.
 
         The leaves are numbered from 0; children are visited in the order of their level.
         """
@@ -320,7 +320,7 @@ class Hierarchy:
             parents = self._parents[level]
             siblings = np.argsort(parents, kind="stable")
             before = np.cumsum(below[level][siblings]) - below[level][siblings]
-            # What comes before a region's first sibling is in other parents: not counted.
+            # Leaves before a region's first sibling belong to other parents: not counted.
             skipped = np.zeros(len(self._parents[level - 1]), dtype=np.int64)
             skipped[parents[siblings][::-1]] = before[::-1]
             here = np.empty(len(parents), dtype=np.int64)
@@ -367,7 +367,7 @@ def _list_columns(leaves: Sequence[Path], levels: int) -> list[Column]:
 
 
 def find_level(levels: Sequence[str], level: int | str) -> int:
-    """Return the place of a level among ``levels``, counted from the root."""
+    """Return the index of a level among ``levels``, counted from the root."""
     if isinstance(level, str):
         if level not in levels:
             raise HierarchyError(f"There is no level {show(level)}: {name_choices(level, levels)}")
@@ -380,7 +380,7 @@ def find_level(levels: Sequence[str], level: int | str) -> int:
 
 
 def check_levels(levels: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of levels, root first, if they can be such."""
+    """Return the names of levels, root first; refuse names that levels cannot have."""
     names = _check_names(levels, "The levels must be a list of names (text), root first.")
     if not names:
         raise HierarchyError("A hierarchy needs at least one level.")

@@ -44,7 +44,7 @@ def kernel(function: Function) -> Function:
 
 
 class _Kernel:
-    """A compiled function to Python, where signals wait for its end; to other kernels, the function itself.
+    """A compiled function. Called from Python, it defers signals to its end; other kernels call it directly.
 
     A signal's handler that raises while a kernel is compiled or loaded leaves LLVM broken: it crashes later,
     or can compile nothing any more. And when the kernel has ended, Numba calls Python to make a named tuple
@@ -77,7 +77,7 @@ def _compile_and_keep(function: Callable[..., Any], folder: Path) -> Any:
 
 
 def _keep_if_possible(keep: Callable[..., None]) -> Callable[..., None]:
-    """A kernel is ready before it is kept: a disk that is full must not end what it is needed for."""
+    """Ignore a failure to save a kernel: it is ready already, and a full disk must not stop the work."""
 
     def attempt(*result: object) -> None:
         with suppress(OSError):
@@ -87,10 +87,10 @@ def _keep_if_possible(keep: Callable[..., None]) -> Callable[..., None]:
 
 
 def _find_cache() -> Path | None:
-    """A folder for each state of the sources, since a kernel holds compiled parts of other files.
+    """Return a folder for this state of the sources, since a kernel holds compiled parts of other files.
 
     Numba itself looks only at the kernel's own file to see whether it is out of date. None if the package
-    cannot be written to, and its user has no home.
+    folder is not writable and the user has no home folder.
     """
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in SOURCES)).hexdigest()[:16]
     home = PACKAGE / "__pycache__"
@@ -109,10 +109,10 @@ _threads: dict[int, ThreadPoolExecutor] = {}
 
 
 def _get_threads(count: int) -> ThreadPoolExecutor:
-    """So many threads to run kernels on, started once.
+    """Return a pool of so many threads to run kernels on, started once.
 
     A new thread has no memory of its own yet: to map and fault in what a kernel writes takes longer than most
-    kernels do.
+    kernels run.
     """
     if count not in _threads:
         _threads[count] = ThreadPoolExecutor(count, thread_name_prefix=_NAME)
@@ -145,7 +145,7 @@ class RowPool:
 
 
 def share_work(work: Callable[[int, Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``work(number, item)`` for each item, on all processors."""
+    """Return ``work(number, item)`` for each item, computed on all processors."""
     if len(items) == 1 or _is_kernel_thread() or count_processors() == 1:
         return [work(number, item) for number, item in enumerate(items)]
     return list(_get_threads(count_processors()).map(work, range(len(items)), items))

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-# How many processors there are for us.
+# How many processors this process may use.
 
 _MOST: ContextVar[int | None] = ContextVar("most", default=None)
 
 
 def count_processors() -> int:
-    """The processors this process may use (fewer than the machine's under a CPU limit)."""
+    """Return how many processors this process may use (fewer than the machine's under a CPU limit)."""
     most = _MOST.get()
     if most == 1:
         return 1
@@ -27,7 +27,7 @@ def count_processors() -> int:
 
 @contextmanager
 def one_processor() -> Iterator[None]:
-    """Share no work among processors meanwhile.
+    """Use only one processor within the block.
 
     On a few rows, handing them to a thread takes longer than the work itself.
     """
@@ -42,13 +42,13 @@ MAX_GROUPS = 2**39
 """Groups in a dataset: 550 billion."""
 
 MAX_MEASURED = 2**39
-"""A noisy answer beyond this, either way, is set to it: post-processing that costs no privacy."""
+"""Noisy answers are clipped to plus or minus this: post-processing that costs no privacy."""
 
 MAX_WEIGHT_SUM = 2**20
-"""The levels' integer weights added up: enough for any split of the budget in thousandths."""
+"""The sum of the levels' integer weights: enough for any split of the budget in thousandths."""
 
 MAX_CHAIN_WEIGHT_SUM = 2**31
-"""The same for the chain model, whose levels differ in noise as much as in regions."""
+"""The sum of the weights in the chain model, whose levels differ in noise as much as in regions."""
 
 MAX_SCALE = 2**32
 """The noise scale of a level: its noise stays below MAX_MEASURED with probability 1 - exp(-128)."""

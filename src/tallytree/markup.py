@@ -1,7 +1,7 @@
-"""HTML put together from pieces; text is always escaped.
+"""HTML assembled from pieces; text is always escaped.
 
-What notebooks show of an object is a box of its own: no script and no style sheet is in it. Colours are the
-notebook's own, so that it is as readable on dark as on light; names are text, whatever they hold.
+Notebooks show an object as a self-contained box, without scripts or style sheets. Its colours are the
+notebook's, so that it is as readable on dark as on light; names are text, whatever they contain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TABLE = "border-collapse:collapse;font-size:inherit;margin:.5em 0;font-variant-n
 LINE = "border-bottom:1px solid rgba(128,128,128,.3);padding:.2em .9em .2em 0;vertical-align:top;text-align:"
 QUIET = "opacity:.75"
 GOOD, BAD = "color:#1a8f5f", "color:#d43d3d"
-"""Told apart on light and on dark; words say the same."""
+"""Distinguishable on light and on dark; words say the same."""
 
 
 class Html(str):
@@ -30,7 +30,7 @@ class Html(str):
 
 
 def tag(name: str, /, *children: str, **attributes: str | int | float) -> Html:
-    """An element. Children that are not :class:`Html` are text; of attribute names a last ``_`` is left off.
+    """Return an element. Children that are not :class:`Html` are text; a trailing ``_`` of a name is dropped.
 
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
@@ -42,18 +42,18 @@ def tag(name: str, /, *children: str, **attributes: str | int | float) -> Html:
 
 
 def join(*children: str) -> Html:
-    """Pieces, one after the other."""
+    """Join pieces, one after the other."""
     return Html("".join(child if isinstance(child, Html) else escape(child) for child in children))
 
 
 def name(text: str, most: int = 200) -> Html:
-    """A name that somebody else chose: it stays in its own direction of writing, and is cut if it is long."""
+    """Return a user's name, kept in its own direction of writing, and cut if it is long."""
     cut = text if len(text) <= most else text[: most - 1] + "…"
     return tag("bdi", cut)
 
 
 def write_json(value: Any) -> Html:
-    """JSON for a script element, which nothing in it can end."""
+    """Return JSON for a script element, escaped so that nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -61,23 +61,23 @@ def write_json(value: Any) -> Html:
 
 
 def shorten(text: str) -> Html:
-    """A name that somebody else chose, in a box."""
+    """Return a user's name, cut to fit into a box."""
     return name(text, most=MOST_NAME)
 
 
 def write_box(title: Html, *children: str) -> Html:
-    """What a notebook shows of an object."""
+    """Return the box that a notebook shows for an object."""
     head = tag("div", title, style="font-weight:600;font-size:1.1em")
     return tag("div", head, *children, style=BOX)
 
 
 def write_paragraph(*children: str) -> Html:
-    """A paragraph of a box."""
+    """Return a paragraph of a box."""
     return tag("p", *children, style="margin:.3em 0")
 
 
 def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Html:
-    """A table whose first ``left`` columns are text, on the left; numbers after them, on the right."""
+    """Return a table; the first ``left`` columns are text, aligned left, the rest numbers, aligned right."""
 
     def write_row(kind: str, cells: Sequence[str]) -> Html:
         sides = ["left" if place < left else "right" for place in range(len(cells))]
@@ -94,7 +94,7 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
 
 
 def embed(svg: str, alternative: str) -> Html:
-    """A picture as an image: the style of an SVG that is part of a page is that of all others in it."""
+    """Return a picture as an image: the style of an inline SVG would apply to all others in the page."""
     data = base64.b64encode(svg.encode()).decode()
     return Html(
         f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alternative)}" '

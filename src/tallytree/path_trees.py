@@ -1,4 +1,4 @@
-"""The tree that is in rows of names: a column for each level, a path in each row. Arrays all along."""
+"""Trees from rows of names, with a column for each level and a path in each row, as arrays throughout."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PathTree:
         return Leaves(level, place, row)
 
     def is_inner(self) -> npt.NDArray[np.bool_]:
-        """For each row, whether its region has regions below it."""
+        """Return for each row whether its region has regions below it."""
         inner = np.zeros(len(self.row_level), dtype=np.bool_)
         for level, parents in enumerate(self.parents[1:]):
             has_children = np.zeros(len(self.names[level]), dtype=np.bool_)
@@ -70,10 +70,10 @@ class PathTree:
 
 
 def grow_tree(columns: Sequence[Column]) -> PathTree:
-    """The tree of rows that all begin at one root: ``columns`` are those of the levels, root first.
+    """Return the tree of rows that all begin at one root: ``columns`` are those of the levels, root first.
 
-    A row ends with its first missing name. Rows about one region often stand together: a run of them is
-    looked at once.
+    A path ends before the first missing name of its row. Rows about the same region are often adjacent: each
+    run of them is processed once.
     """
     heads, run = find_runs([column.codes for column in columns])
     region = np.full(len(heads), -1, dtype=np.int64)
@@ -96,7 +96,7 @@ def grow_tree(columns: Sequence[Column]) -> PathTree:
 
 
 def sort_regions(names: Sequence[Names], parents: Sequence[Ints]) -> list[Ints]:
-    """Per level: where each region goes when all are sorted by their paths, name by name in code-point order.
+    """Return for each level where its regions go when sorted by path, name by name in code-point order.
 
     The result depends on the set of paths alone, not on the order in which they came.
     """
@@ -115,21 +115,21 @@ def sort_regions(names: Sequence[Names], parents: Sequence[Ints]) -> list[Ints]:
 
 
 def invert(order: npt.NDArray[np.integer]) -> Ints:
-    """Where each goes, from which comes first, second and so on."""
+    """Return the inverse of a permutation."""
     places = np.empty(len(order), dtype=np.int64)
     places[order] = np.arange(len(order))
     return places
 
 
 def number_by_appearance(keys: Ints) -> tuple[Ints, Ints]:
-    """Each key's number, counted by first appearance; and the keys by number."""
+    """Number the keys by first appearance; return each key's number, and the different keys by number."""
     encoded = pa.array(keys, pa.int64()).dictionary_encode()
     numbers = encoded.indices.to_numpy().astype(np.int64)
     return numbers, encoded.dictionary.to_numpy()
 
 
 def find_runs(columns: Sequence[Codes]) -> tuple[Ints, Ints]:
-    """Where a row differs from the one before in any column; and for each row, the number of its run."""
+    """Return the rows that differ from the one before in any column, and for each row its run's number."""
     differs = np.zeros(len(columns[0]), dtype=np.bool_)
     differs[:1] = True
     for codes in columns:
@@ -138,20 +138,20 @@ def find_runs(columns: Sequence[Codes]) -> tuple[Ints, Ints]:
 
 
 def encode_names(names: Sequence[str | None]) -> Column:
-    """A column of names in Python."""
+    """Return a Python list of names as a column of codes."""
     return encode_column(pa.array(names, pa.large_string()))
 
 
 def encode_column(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> Column:
-    """A column of text as codes; a dictionary of Arrow's may hold a name twice or a null, ours does not."""
+    """Return a column of text as codes; unlike Arrow's dictionaries, ours has no name twice and no null."""
     if isinstance(column, pa.ChunkedArray):
-        # As codes first: names one after the other may be more than an array of Arrow's text can hold.
+        # As codes first: all names together may be more than one Arrow array of text can hold.
         is_coded = pa.types.is_dictionary(column.type)
         coded = column if is_coded else column.cast(pa.large_string()).dictionary_encode()
         return encode_column(coded.unify_dictionaries().combine_chunks())
     if isinstance(column, pa.DictionaryArray):
         own = encode_column(column.dictionary)
-        # Polars' categories have indices without a sign.
+        # Polars' categories have unsigned indices.
         index = column.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
         return Column(np.append(own.codes, np.int32(-1))[index], own.names)
     encoded = column.cast(pa.large_string()).dictionary_encode()
@@ -160,7 +160,7 @@ def encode_column(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> Column:
 
 
 def find_blank(names: Names) -> list[str]:
-    """Those of the names that show nothing."""
-    # Few names have nothing of ASCII that is seen: only these are looked at one by one.
+    """Return those of the names that are blank."""
+    # Few names have no visible ASCII character: only these are looked at one by one.
     odd = names.filter(pc.match_substring_regex(names, "^[^!-~]*$")).to_pylist()
     return [str(name) for name in odd if not str(name).strip()]

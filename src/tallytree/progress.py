@@ -1,4 +1,4 @@
-"""Telling whoever waits how far the work is."""
+"""Reports of progress to whoever waits, and signals that are deferred."""
 
 import signal
 from collections.abc import Callable
@@ -6,33 +6,33 @@ from contextlib import AbstractContextManager
 from threading import get_ident, main_thread
 from types import FrameType
 
-# Signals that wait: some work must not be broken off in the middle by what a signal's handler raises.
+# Deferred signals: some work must not be interrupted by an exception that a signal's handler raises.
 #
-# Python runs the handler of a signal between any two lines of its main thread, and what the handler raises
-# passes through libraries that are not made for it, which then crash. To block the signals would not be
+# Python runs the handler of a signal between any two lines of its main thread, and the handler's exception
+# passes through libraries that are not made for it, which then crash. Blocking the signals would not be
 # enough: another thread may receive them, and the main thread runs the handler all the same. Other threads
-# never do.
+# never run handlers.
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 Handler = Callable[[int, FrameType | None], object]
 
 READY, HOLDING = 1, 2
-"""The handlers were exchanged for such as can wait; and they do wait."""
+"""READY: the handlers were replaced by ones that can wait; HOLDING: they do wait."""
 
 
 def are_held() -> bool:
-    """Whether a signal's handler would wait anyway, or never runs in this thread."""
+    """Return whether a signal's handler would wait anyway, or never runs in this thread."""
     return _Block.state == HOLDING or get_ident() != main_thread().ident
 
 
 def hold_signals() -> AbstractContextManager[None]:
-    """Let an interruption (SIGINT, SIGTERM) wait until the block has ended, and then take its course."""
+    """Defer an interruption (SIGINT, SIGTERM) until the block has ended."""
     return _Block(HOLDING)
 
 
 def expect_holds() -> AbstractContextManager[None]:
-    """Make :func:`hold_signals` in the block cost next to nothing: handlers are exchanged only once."""
+    """Make :func:`hold_signals` in the block cost next to nothing: handlers are replaced only once."""
     return _Block(READY)
 
 
@@ -41,7 +41,7 @@ _waiting: list[int] = []
 
 
 class _Block:
-    """A block of the main thread; those of other threads do nothing."""
+    """A block in the main thread; in other threads it does nothing."""
 
     state = 0
 
@@ -79,7 +79,7 @@ class _Block:
             _Block.state = self._before
             if _waiting and self._before < HOLDING:
                 first = _waiting[0]
-                _waiting.clear()  # more of them would break off the cleaning up
+                _waiting.clear()  # further ones would interrupt the cleaning up
                 signal.raise_signal(first)
 
 
@@ -96,9 +96,9 @@ def _defer(handler: Handler) -> Handler:
 
 
 Progress = Callable[[str, int], Callable[[int], None]]
-"""Called with what begins and how many steps it has; returns a function told of each few steps done."""
+"""Called with the name of a task and its number of steps; returns a function to call with the steps done."""
 
 
 def no_progress(what: str, steps: int) -> Callable[[int], None]:
-    """Tell nobody."""
+    """Report nothing."""
     return lambda done: None

@@ -42,7 +42,7 @@ def is_numeral(text: str) -> bool:
 
 
 def find_whole(value: Any) -> int | None:
-    """Return a whole number of Python's, of NumPy's or of any other library; None for anything else.
+    """Return a whole number of Python, NumPy or any other library as an int; None for anything else.
 
     >>> import numpy as np
     >>> find_whole(np.int64(2)), find_whole(2.0), find_whole(True)

@@ -32,7 +32,7 @@ WIDE_GAP = 1e-3
 """A duality gap that people should know of; solvers aim at far less."""
 
 TELL_SECONDS = 10.0
-"""How often it is told how far long work is, where there is no terminal."""
+"""Seconds between two lines about the progress of long work, where there is no terminal."""
 
 _UNSAFE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # controls, of which ESC and CSI begin commands to the terminal
@@ -51,25 +51,25 @@ def make_safe(text: str) -> str:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document on standard output."""
     lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")  # inside strings there are none
     typer.echo("\n".join(_UNSAFE.sub(_escape_for_json, line) for line in lines))
 
 
 def _escape_for_json(found: re.Match[str]) -> str:
-    r"""The same character as JSON may write it: ``\u009b``."""
+    r"""The same character as an escape of JSON: ``\u009b``."""
     code = found[0].encode("utf-16-be").hex()
     return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
 def print_error(text: str) -> None:
-    """One line on standard error."""
+    """Print one line on standard error."""
     typer.echo(make_safe(text), err=True)
 
 
 @contextmanager
 def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
-    """A progress bar on standard error, if that is a terminal."""
+    """Show a progress bar on standard error, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield no_progress
         return
@@ -91,7 +91,7 @@ def show_progress(*, quiet: bool = False) -> Iterator[Progress]:
 
 @contextmanager
 def show_jobs(*, quiet: bool) -> Iterator[Tell]:
-    """A bar on a terminal; elsewhere a line now and then, for work that may take hours."""
+    """Show a bar on a terminal, and elsewhere a line now and then, for work that may take hours."""
     if quiet:
         yield lambda text, done, total: None
     elif sys.stderr.isatty():
@@ -118,7 +118,7 @@ def show_jobs(*, quiet: bool) -> Iterator[Tell]:
 
 
 def print_next_step(folder: object) -> None:
-    """Where the release is and how to check it, as a command that works as this one did."""
+    """Print where the release is and how to check it, as a command that is started like this one."""
     started = Path(sys.argv[0])
     start = [sys.executable, "-m", "tallytree"] if started.name == "__main__.py" else [str(started)]
     command = shlex.join([*start, "verify", str(folder)])
@@ -126,7 +126,7 @@ def print_next_step(folder: object) -> None:
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:
-    """A table whose first ``left`` columns are text, on the left; numbers after them, on the right."""
+    """Print a table; the first ``left`` columns are text, aligned left, the rest numbers, aligned right."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -145,7 +145,7 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
 
 
 def print_text(text: str, *, end: str = "\n") -> None:
-    """A paragraph, wrapped to the terminal; a line end in it, which a name may hold, begins no new line."""
+    """Print a paragraph, wrapped to the terminal; a line end in it, as in a name, begins no new line."""
     from rich.console import Console
     from rich.text import Text
 
@@ -153,7 +153,7 @@ def print_text(text: str, *, end: str = "\n") -> None:
 
 
 def print_warning(text: str) -> None:
-    """A paragraph that must not be overlooked, on standard error; nothing, if there is none."""
+    """Print a paragraph that must not be overlooked on standard error; nothing if it is empty."""
     if text:
         from rich.console import Console
 
@@ -161,7 +161,7 @@ def print_warning(text: str) -> None:
 
 
 def print_checks(verification: Verification) -> None:
-    """The outcome of each check."""
+    """Print the outcome of each check."""
     print_table(
         "Checks",
         ["", "check", "what", "violations"],
@@ -186,7 +186,7 @@ def publish_and_tell(
     replicates: int | None,
     quiet: bool,
 ) -> Published:
-    """Make a release and write its folder; say what is missing in it, also if that was interrupted."""
+    """Make a release and write its folder; say what is missing in it, also after an interruption."""
     from tallytree.publishing.publisher import Later, publish
 
     try:
@@ -207,7 +207,7 @@ def publish_and_tell(
 
 
 def print_release(release: Release, verification: Verification) -> None:
-    """What was protected and how, and what was released."""
+    """Print what was protected and how, and what was released."""
     from tallytree.arrays import get_total
 
     plan = release.measurements.plan
@@ -242,7 +242,7 @@ def print_release(release: Release, verification: Verification) -> None:
 
 
 def summarize(release: Release, verification: Verification, folder: str) -> dict[str, Any]:
-    """A release in a few facts, for programs."""
+    """Return a few facts about a release, for programs."""
     privacy = release.manifest["privacy"]
     return {
         "folder": folder,

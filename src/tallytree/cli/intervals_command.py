@@ -86,7 +86,7 @@ def intervals(
 
 
 def describe(release: Release) -> dict[str, object]:
-    """What was made, for JSON."""
+    """Return what was made, for JSON."""
     found = release.intervals
     if found is None:
         return {"intervals": None}
@@ -100,7 +100,7 @@ def describe(release: Release) -> dict[str, object]:
 
 
 def print_intervals(release: Release) -> None:
-    """How wide the intervals are, level by level."""
+    """Print how wide the intervals are, level by level."""
     import numpy as np
 
     found = release.intervals

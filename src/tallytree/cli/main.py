@@ -153,7 +153,7 @@ def _run() -> int:
 
 
 def _drop_output() -> None:
-    """What is left to be printed has nowhere to go: not now, and not when Python closes standard output."""
+    """Discard what is left to be printed, both now and when Python closes standard output."""
     with suppress(OSError):  # if that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

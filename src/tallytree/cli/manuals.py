@@ -30,7 +30,7 @@ class Manual:
     see_also: tuple[str, ...]
 
     def write(self) -> str:
-        """As it is shown, line by line."""
+        """Return the text as it is shown, line by line."""
         examples = [f"  {what}\n{_indent(line)}" for what, line in self.examples]
         return "\n\n".join(
             [
@@ -240,20 +240,20 @@ class Command(TyperCommand):
     """A command whose help shows no type beside a flag, which takes no value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, as the help shows them too."""
+        """Return the parameters, as the help shows them too."""
         return _hide_types_of_flags(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """The same for the options of a group of commands."""
+    """A group of commands whose help shows no type beside a flag."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters, as the help shows them too."""
+        """Return the parameters, as the help shows them too."""
         return _hide_types_of_flags(super().get_params(ctx))
 
 
 def add_command(app: typer.Typer, command: Callable[..., None], *, panel: str | None = None) -> None:
-    """Add a function as the command of its name, or of its group's and its name."""
+    """Add a function as a command, with the manual of its name, which begins with the name of its group."""
     group = app.info.name if isinstance(app.info.name, str) and app.info.name != "tallytree" else ""
     manual = MANUALS[f"{group} {command.__name__}".strip()]
     text = join_lines(inspect.getdoc(command) or "")
@@ -277,7 +277,7 @@ def _load_first(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def join_lines(text: str) -> str:
-    """Each paragraph on one line, so that it is wrapped to the terminal and not to the source."""
+    """Put each paragraph on one line, so that it is wrapped to the terminal and not to the source."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 

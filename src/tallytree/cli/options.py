@@ -13,14 +13,14 @@ MOST_DIGITS = 40
 
 
 def parse_whole(value: str | int) -> int:
-    """A whole number in plain digits, and no other."""
+    """Parse a whole number in plain digits; refuse any other text."""
     if not is_whole_numeral(str(value).strip()) or len(str(value)) > MOST_DIGITS:
         raise typer.BadParameter(f"{show(value)} is not a valid integer.")
     return int(value)
 
 
 def parse_seconds(value: str | float) -> float:
-    """A number of seconds in plain digits."""
+    """Parse a number of seconds in plain digits."""
     if not is_decimal_numeral(str(value).strip()):
         raise typer.BadParameter(f"{show(value)} is not a valid number.")
     return float(value)
@@ -191,7 +191,7 @@ NOT_SETTINGS = ("spec", "as_json")
 
 
 def gather(given: Mapping[str, Any], spec: Path | None) -> dict[str, Any]:
-    """The settings of a command: those of a file, and above them the flags that were given."""
+    """Return the settings of a command: those of a file, overridden by the flags that were given."""
     from tallytree.cli.specs import read_spec
 
     flags = {name: value for name, value in given.items() if name not in NOT_SETTINGS and value is not None}

@@ -159,7 +159,7 @@ def _read(
 
 
 def _find_bounds(public: GroupCounts, max_records: int | None, max_quantity: int | None) -> Bounds:
-    """What was given; the rest as the stand-in has it."""
+    """The bounds that were given; those that were not are the stand-in's."""
     from tallytree.privacy.neighbours import Bounds
 
     known = public.bounds
@@ -185,7 +185,7 @@ def _write_files(
         "out": "release",
         "regions": list(levels[1:]),
         "sizes": list(public.sizes),
-        # Records of people have no such columns, so what need not be said is left out.
+        # Records of people have no such columns, so those with the default names are left out.
         **{name: column for name, column in columns.items() if column != name},
         "root": public.hierarchy.regions(0)[0][0],
         "root_level": levels[0],

@@ -64,7 +64,7 @@ COUNTS = "A table of counts, in place of people"
 LEDGER = "What was spent before"
 
 LONG_WORK = 2**26
-"""Regions x sizes from which on people are told what to expect."""
+"""Regions x sizes from which on users are told that the work will be long."""
 
 
 def release(

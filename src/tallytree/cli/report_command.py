@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tallytree.report.map_shapes import ShapeMap
 
 EXAMPLES = 3
-"""Shapes without a region that are named."""
+"""How many shapes without a region are named."""
 
 
 def report(
@@ -67,7 +67,7 @@ def report(
 
 
 def print_opening(folder: Path) -> None:
-    """Where the report of a folder is, and how to open it."""
+    """Print where the report of a folder is, and how to open it."""
     from tallytree.releases.released import REPORT
 
     target = folder / REPORT

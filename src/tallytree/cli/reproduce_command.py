@@ -90,7 +90,7 @@ def reproduce(
 def _describe_command(
     part: str, data: Path | None, instances: int | None, quick: bool, timeout: float | None
 ) -> str:
-    """As anybody would give it: without the name of the folder, which is nobody's business."""
+    """The command as anybody would type it, without the name of the folder, which is private."""
     options = [
         "--data FOLDER" if data else "",
         f"--instances {instances}" if instances is not None else "",

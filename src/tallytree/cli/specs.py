@@ -46,7 +46,7 @@ NOT_TEXT = (
 
 ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
 OF_PEOPLE = ("person", "quantity", "frame", "missing", "table", *ENGINE)
-"""Settings for records of people, which ``group`` tells of."""
+"""Settings for records of people, which need ``group``."""
 OF_COUNTS = ("size", "groups")
 """Settings for a table of counts."""
 
@@ -79,7 +79,7 @@ class CountSpec:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """Check the names and types of what was given."""
+        """Make a spec from values, after checking their names and types."""
         known = {f.name: f for f in fields(cls)}
         for name in values:
             if name not in known:
@@ -136,7 +136,7 @@ class CountSpec:
 
     @property
     def bounds(self) -> Bounds | None:
-        """What a person adds at most, if that was said."""
+        """The bounds on a person, if they were given."""
         if self.max_records is None and self.max_quantity is None:
             return None
         return Bounds(
@@ -145,7 +145,7 @@ class CountSpec:
         )
 
     def read_hierarchy(self) -> Hierarchy | None:
-        """The public regions, if there is a table of them."""
+        """Read the public regions, if there is a table of them."""
         if self.hierarchy is None:
             return None
         with suppress(EngineError):  # whoever reads the source says what is wrong with it
@@ -175,7 +175,7 @@ class ReleaseSpec(CountSpec):
     ledger: str | None = None
     dataset: str | None = None
     replicates: int | None = None
-    """For the intervals; none of them with 0."""
+    """For the intervals; with 0 there are none."""
 
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:
@@ -188,9 +188,9 @@ class ReleaseSpec(CountSpec):
                 raise SpecError(f"The setting {name!r} belongs to {other}.")
 
     def settle(self) -> tuple[Order, Draft]:
-        """How the release is to be made, and what it will cost, before anything is counted.
+        """Return how the release is to be made and what it will cost, before anything is counted.
 
-        What is wrong with it is refused here.
+        Settings that are wrong are refused here.
         """
         from tallytree.publishing.pipeline import Order
 
@@ -208,7 +208,7 @@ class ReleaseSpec(CountSpec):
         return order, order.draft(levels, sizes=self.sizes, bounds=check_bounds(self.bounds))
 
     def count(self, progress: Progress) -> GroupCounts:
-        """The counts of the source, or of its people. Sensitive."""
+        """Read the counts of the source, or count its people. Sensitive."""
         if self.group is not None:
             return super().count(progress)
         return GroupCounts.from_table(
@@ -225,7 +225,7 @@ class ReleaseSpec(CountSpec):
 
 
 def read_spec(path: Path) -> dict[str, Any]:
-    """The settings of a ``release.toml``; its paths are relative to it. Decimals stay exact."""
+    """Read the settings of a ``release.toml``; its paths are relative to it. Decimals stay exact."""
     try:
         with path.open("rb") as file:
             values = tomllib.load(file, parse_float=Decimal)
@@ -237,7 +237,7 @@ def read_spec(path: Path) -> dict[str, Any]:
         raise SpecError(f"The file {show(path, most=150)} is not valid TOML.") from None
     for name in PATHS:
         text = values.get(name)
-        # A URL stays one; beside it, a frame is a table in the database unless it is called like a file.
+        # A URL stays as it is; with one, a frame is a table of the database unless it is named like a file.
         names_table = (
             name == "frame" and "table" in values and isinstance(text, str) and not has_file_ending(text)
         )
@@ -253,7 +253,7 @@ def _join(folder: Path, text: str) -> str:
 
 
 def parse_sizes(value: object) -> Sizes:
-    """A range of sizes from ``"1:20"`` or ``[1, 20]``."""
+    """Parse a range of sizes from ``"1:20"`` or ``[1, 20]``."""
     if not isinstance(value, str):
         return check_sizes(value)
     parts = value.split(":")
@@ -263,7 +263,7 @@ def parse_sizes(value: object) -> Sizes:
 
 
 def parse_budget(text: str) -> dict[str, str]:
-    """The levels' weights from ``"nation=1,state=2,county=7"``."""
+    """Parse the levels' weights from ``"nation=1,state=2,county=7"``."""
     weights: dict[str, str] = {}
     for part in text.split(","):
         name, equals, weight = part.partition("=")

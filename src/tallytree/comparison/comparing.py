@@ -20,23 +20,23 @@ from tallytree.sizes import Sizes, find_whole
 
 # Whether noise alone explains how far apart two releases are.
 #
-# Released counts are smoothed in ways that differ from place to place. What they were made from, the noisy
-# answers, is in both releases as well, and there the noise is known exactly: if A and B are of the same
-# data, their answers differ by the difference of two independent draws. Two things are looked at over all
+# Released counts are smoothed in ways that differ from place to place. Both releases also hold the noisy
+# answers that they were made from, and there the noise is known exactly: if A and B are of the same data,
+# their answers differ by the difference of two independent draws. Two statistics are computed over all
 # answers of a level: the mean square of the differences, which has a known mean and variance, and the
-# largest of them, of which Chernoff's bound says how far it reaches.
+# largest difference, for which Chernoff's bound says how far it reaches.
 
 Ints = npt.NDArray[np.int64]
 
 MOST_DEVIATIONS = 5.0
-"""How far from its mean the mean square may be. By Cantelli's inequality noise alone goes further at most
-once in 26 times, however few the answers are; for hundreds of them, practically never."""
+"""How many standard deviations the mean square may be from its mean. By Cantelli's inequality, noise alone
+goes further at most once in 26 times, however few the answers are; with hundreds, practically never."""
 RARE = 0.001
 """How often noise alone may go beyond the reach, in one comparison of a level."""
 
 
 def explain_no_verdict(a: Measurements | None, b: Measurements | None, level: int) -> str | None:
-    """Why noise cannot be told apart at a level; None if it can."""
+    """Return why differences cannot be told from noise at a level; None if they can."""
     if a is None or b is None:
         return "Of a published table the noise is not known: what differs is not told apart from noise."
     if a.plan.sizes != b.plan.sizes:
@@ -49,7 +49,7 @@ def explain_no_verdict(a: Measurements | None, b: Measurements | None, level: in
 
 
 def judge(a: Measurements | None, b: Measurements | None, level: int, match: Ints) -> Noise | None:
-    """The answers of the regions that both have, if they can be compared.
+    """Compare the answers of the regions that both have; None if they cannot be compared.
 
     ``match`` is the index in B of each region of A, or -1.
     """
@@ -82,11 +82,11 @@ def judge(a: Measurements | None, b: Measurements | None, level: int, match: Int
 
 
 def find_cumulants(level: LevelPlan) -> tuple[float, float]:
-    """The variance of a level's noise, and its fourth cumulant.
+    """Return the variance of a level's noise, and its fourth cumulant.
 
-    Two-sided geometric noise is the difference of two geometric numbers, whose cumulants are q / p^2 and
-    q (1 + 4q + q^2) / p^4 with q = exp(-1 / scale) and p = 1 - q. A discrete Gaussian number has sigma^2 at
-    most, and practically nothing beyond.
+    Two-sided geometric noise is the difference of two geometric variables, whose cumulants are q / p^2 and
+    q (1 + 4q + q^2) / p^4 with q = exp(-1 / scale) and p = 1 - q. A discrete Gaussian variable has a variance
+    of at most sigma^2, and practically no fourth cumulant.
     """
     scale = float(level.scale)
     if level.unit == "rho":
@@ -96,13 +96,13 @@ def find_cumulants(level: LevelPlan) -> tuple[float, float]:
 
 
 def find_reach(levels: list[LevelPlan], answers: int) -> int:
-    """What the largest of so many differences stays within but for :data:`RARE` cases.
+    """Return what the largest of so many differences exceeds with probability at most :data:`RARE`.
 
     Chernoff: P(|X - Y| > x) <= 2 M(t) exp(-t x) for any t, M the product of the two generating functions.
     """
     widest = max(float(level.scale) for level in levels)
     needed = math.log(2 * answers / RARE)
-    # From 1 / scale on a two-sided geometric number has no M; a Gaussian one has, and its best t lies there.
+    # From t = 1 / scale on, geometric noise has no M; Gaussian noise has, and its best t lies there.
     most = 1.0 if all(level.unit == "epsilon" for level in levels) else math.sqrt(2 * needed)
     steps = [most * step / 1000 / widest for step in range(1, 1000)]
     bounds = [(sum(_find_log_moment(level, t) for level in levels) + needed) / t for t in steps]
@@ -124,7 +124,7 @@ def _find_log_moment(level: LevelPlan, t: float) -> float:
 
 
 def share_levels(a: Side, b: Side) -> tuple[str, ...]:
-    """The levels that both have, from the root on."""
+    """Return the levels that both have, from the root on."""
     shared = []
     for one, other in zip(a.hierarchy.levels, b.hierarchy.levels, strict=False):
         if one != other:
@@ -142,7 +142,7 @@ def share_levels(a: Side, b: Side) -> tuple[str, ...]:
 
 
 def share_sizes(a: Side, b: Side) -> Sizes:
-    """The range that both have. What is outside counts at its ends, as it does in any release."""
+    """Return the range of sizes that both have. Sizes outside it count at its ends, as in any release."""
     low, high = max(a.sizes[0], b.sizes[0]), min(a.sizes[1], b.sizes[1])
     if low > high:
         raise CountsError(
@@ -153,7 +153,7 @@ def share_sizes(a: Side, b: Side) -> Sizes:
 
 
 def match_regions(a: Side, b: Side, levels: int) -> list[Ints]:
-    """For each of the first levels and each region of A, its index in B; -1 if B does not have it."""
+    """Return for each of the first levels the index in B of each region of A; -1 if B does not have it."""
     if a.hierarchy == b.hierarchy:
         return [np.arange(regions) for regions in a.hierarchy.region_counts[:levels]]
     found = [np.zeros(1, dtype=np.int64)]  # the roots
@@ -164,7 +164,7 @@ def match_regions(a: Side, b: Side, levels: int) -> list[Ints]:
 
 
 def pair_rows(a: Side, b: Side, level: int, match: Ints, sizes: Sizes) -> Iterator[tuple[Ints, Ints, Ints]]:
-    """A few regions that both have at a time: their indices in A, and both sides' counts of the sizes."""
+    """Yield the regions that both have, a few at a time: their indices in A, and both sides' counts."""
     for start, stop in cut_rows(*get_shape(a.counts, level)):
         here = np.flatnonzero(match[start:stop] >= 0)
         rows = get_rows(a.counts, level, start, stop)[here]
@@ -173,7 +173,7 @@ def pair_rows(a: Side, b: Side, level: int, match: Ints, sizes: Sizes) -> Iterat
 
 
 def fold(rows: Ints, sizes: Sizes, into: Sizes) -> Ints:
-    """Rows for a range of sizes within their own: what is outside is added at the ends."""
+    """Return rows for a range of sizes within their own; counts outside it are added at its ends."""
     if sizes == into:
         return rows
     start, stop = into[0] - sizes[0], into[1] - sizes[0] + 1
@@ -184,7 +184,7 @@ def fold(rows: Ints, sizes: Sizes, into: Sizes) -> Ints:
 
 
 EXAMPLES = 3
-"""Regions of one side alone that are named."""
+"""How many regions of one side alone are named."""
 
 
 def compare(
@@ -196,7 +196,7 @@ def compare(
     size: str = "size",
     groups: str = "groups",
 ) -> Comparison:
-    """Two releases side by side, or a release and a published table (never a table of true counts).
+    """Compare two releases, or a release and a published table (never a table of true counts).
 
     Each is a :class:`~tallytree.Release` or the path of its folder, or a table or the path of its CSV or
     Parquet file, with the release's region columns and the columns ``size`` and ``groups``. Levels are

@@ -34,20 +34,20 @@ class Alone:
 
     regions: int
     groups: int
-    """In all of them."""
+    """The number of groups in all of them."""
     examples: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How far apart what was measured for A and for B is, and what noise alone would do to the same data."""
+    """The differences between the measurements of A and B, and those that noise alone would make."""
 
     answers: int
     """Measured numbers that were compared."""
     found: float
-    """The root of the mean square of their differences."""
+    """The root mean square of their differences."""
     expected: float
-    """The same if only the noise differed."""
+    """The root mean square if only the noise differed."""
     largest: int
     """The largest difference of one answer."""
     reach: int
@@ -62,14 +62,14 @@ class LevelComparison:
 
     level: str
     regions: int
-    """That both have."""
+    """How many regions both have."""
     only_in_a: Alone
     only_in_b: Alone
     total_a: int
     total_b: int
     """The groups of all regions of the level, compared or not."""
     l1: int
-    """The sum of the differences' sizes over regions and sizes."""
+    """The sum of the absolute differences over regions and sizes."""
     emd: float
     """The mean over regions of the sum over sizes of the cumulative differences, as in ``evaluate``."""
     cells: int
@@ -86,7 +86,7 @@ class LevelComparison:
         return self.differing / self.cells if self.cells else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the level's comparison as a dictionary, for JSON."""
         largest = [{**asdict(each), "difference": each.difference} for each in self.largest]
         return {**asdict(self), "share": self.share, "largest": largest}
 
@@ -96,18 +96,18 @@ class Comparison:
     """A and B, level by level from the root."""
 
     sizes: Sizes
-    """That were compared."""
+    """The sizes that were compared."""
     levels: tuple[LevelComparison, ...]
     notes: tuple[str, ...]
-    """What was left out or put together, in words."""
+    """What was left out or combined, in words."""
 
     @property
     def same(self) -> bool:
-        """Nothing of what was compared differs."""
+        """Whether nothing that was compared differs."""
         return not any(level.differing for level in self.levels)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the comparison as a dictionary, for JSON."""
         return {
             "same": self.same,
             "sizes": list(self.sizes),
@@ -148,7 +148,7 @@ DIFFERENCE_COLUMNS = ["level", "region", "size", "A", "B", "B - A"]
 
 
 def write_level_figures(level: LevelComparison) -> list[str]:
-    """The numbers of a level, in the order of LEVEL_COLUMNS: all but its name."""
+    """Return the numbers of a level in the order of LEVEL_COLUMNS, without its name."""
     return [
         f"{level.regions:,}",
         f"{level.total_a:,}",
@@ -160,12 +160,12 @@ def write_level_figures(level: LevelComparison) -> list[str]:
 
 
 def write_difference_figures(each: Difference) -> list[str]:
-    """The numbers of a difference, in the order of DIFFERENCE_COLUMNS: all but the names."""
+    """Return the numbers of a difference in the order of DIFFERENCE_COLUMNS, without the names."""
     return [f"{each.size:,}", f"{each.a:,}", f"{each.b:,}", f"{each.difference:+,}"]
 
 
 def describe_noise(level: LevelComparison) -> str | None:
-    """What noise has to do with the differences of a level."""
+    """Describe whether noise explains the differences of a level."""
     noise = level.noise
     if noise is None:
         return None
@@ -183,7 +183,7 @@ def describe_noise(level: LevelComparison) -> str | None:
 
 
 def describe_alone(level: LevelComparison) -> list[str]:
-    """The regions that only one has."""
+    """Describe the regions that only one of the two has."""
     found = (("A", level.only_in_a), ("B", level.only_in_b))
     return [_describe(name, alone, level.level) for name, alone in found if alone.regions]
 

@@ -52,7 +52,7 @@ class PublishedTable:
 
 
 def read_published(table: Table, release: Released, *, size: str, groups: str) -> PublishedTable:
-    """The counts of a table or its file."""
+    """Read the counts of a table or its file."""
     if has_sensitive_name(table):
         raise CountsError(NOT_PUBLISHED.format("By the name of its file, which says 'sensitive', this is"))
     root, *below = release.hierarchy.levels
@@ -112,7 +112,7 @@ def _gather(tree: PathTree, size: Ints, groups: Ints, depth: int, cells: int) ->
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One of the two: its regions, sizes and counts, and what a release was made from."""
+    """One of the two: its regions, sizes and counts, and the measurements of a release."""
 
     hierarchy: Hierarchy
     sizes: Sizes
@@ -122,7 +122,7 @@ class Side:
 
 
 def open_sides(a: Released | Table, b: Released | Table, *, size: str, groups: str) -> tuple[Side, Side]:
-    """Both, each given by itself or by its path: a release's folder, or a table's file."""
+    """Open both sides, each given itself or by its path: a release's folder, or a table's file."""
     opened = [_load(a), _load(b)]
     releases = [each for each in opened if isinstance(each, Released)]
     if not releases:

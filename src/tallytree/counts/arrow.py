@@ -30,21 +30,21 @@ CSV_ENDINGS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 PARQUET_ENDINGS = (".parquet", ".pq")
 
 NOT_A_FILE = "An address was given where only the path of a file can be read."
-"""All that is said of it: an address may hold a password."""
+"""The whole message: an address may contain a password."""
 
 LONGEST = 2**22
-"""Characters of a header: of a file without line ends not all is read."""
+"""The most characters of a header: a file without line ends is not read in full."""
 
 MOST_COLUMNS = 5_000
-"""Columns of a CSV file: engines take milliseconds for each, whether it is needed or not."""
+"""The most columns of a CSV file: engines take milliseconds for each, whether it is needed or not."""
 
 NO_NUMBER = "(?i:[-+]?(?:nan|inf|infinity))"
-"""Written by libraries where there is no number; it is read, so that the error can say so."""
+"""What libraries write where there is no number; it is read, so that the error can say so."""
 
 BLOCK = 2**20
 """Bytes of a file that are read at once."""
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of the two slashes, a path keeps one
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a Path keeps only one of the two slashes
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Header:
 
 
 def looks_like_address(path: str | os.PathLike[str]) -> bool:
-    """Whether a path begins like ``https://`` or ``postgresql://``."""
+    """Return whether a path begins like ``https://`` or ``postgresql://``."""
     return bool(_SCHEME.match(os.fsdecode(path)))
 
 
 def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether two paths lead to one file, also by links, or would if it was there."""
+    """Return whether two paths lead to the same file, also through links, or would if it existed."""
     try:
         return Path(one).samefile(other)
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 def read_columns(
     source: Table, names: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
 ) -> pa.Table:
-    """The columns ``names`` of ``source``, and those of ``also`` that it has.
+    """Return the columns ``names`` of ``source``, and those of ``also`` that it has.
 
     Those in ``text`` are read as text from CSV files ("01" stays "01").
     """
@@ -110,7 +110,7 @@ def _read_file(path: Path, names: Sequence[str], text: Sequence[str], also: Sequ
 
 @contextmanager
 def explain_damage(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say what is wrong with a file that cannot be read; what libraries say of it may quote the data."""
+    """Explain why a file cannot be read, in our own words: those of libraries may quote the data."""
     shown = show(os.fsdecode(path), most=150)
     try:
         yield
@@ -137,12 +137,12 @@ def _find_reason(error: Exception) -> str:
 
 
 def find_delimiter(path: str) -> str:
-    """What stands between two columns of a CSV file, by its name."""
+    """Return the delimiter of a CSV file, by its name."""
     return "\t" if ".tsv" in Path(path).name.lower() else ","
 
 
 def read_header(path: str, delimiter: str) -> Header:
-    """The first line of a CSV file."""
+    """Read the first line of a CSV file."""
     shown = show(path, most=150)
     last = ""
 
@@ -167,20 +167,20 @@ def read_header(path: str, delimiter: str) -> Header:
 
 
 def open_bytes(path: str) -> BinaryIO:
-    """A file to be read, decompressed if its name says so."""
+    """Open a file to be read, decompressed if its name says so."""
     if path.lower().endswith(".gz"):
         return cast(BinaryIO, gzip.open(path, "rb"))
     return Path(path).open("rb")
 
 
 def refuse_open_quote(path: str, delimiter: str) -> None:
-    """Refuse a CSV file that ends inside quotes: for Arrow and Spark all that is left would be one value."""
+    """Refuse a CSV file that ends inside quotes: Arrow and Spark would read the rest as one value."""
     with explain_damage(path):
         with open_bytes(path) as file:
             quotes = sum(block.count(b'"') for block in iter(partial(file.read, BLOCK), b""))
         if quotes % 2 == 0:
             return
-        # A mark within a value, as of an inch, is none of those that must be closed.
+        # A quotation mark within a value, such as an inch sign, need not be closed.
         with open_bytes(path) as file:
             lines = TextIOWrapper(file, encoding="utf-8", newline="")
             for _ in csv.reader(lines, delimiter=delimiter, strict=True):
@@ -210,7 +210,7 @@ def _read_csv(path: Path, names: Sequence[str], text: Sequence[str], also: Seque
 
 
 def _convert_numbers(column: pa.ChunkedArray[Any]) -> pa.ChunkedArray[Any]:
-    """A column of text as numbers, if it holds plain ones alone: Arrow by itself would read 0x10 as 16."""
+    """Convert a column of text to numbers if all of them are plain: Arrow by itself would read 0x10 as 16."""
     for pattern, kind in ((WHOLE, pa.int64()), (f"{DECIMAL}|{NO_NUMBER}", pa.float64())):
         if pc.all(pc.match_substring_regex(column, f"^ *(?:{pattern}) *$")).as_py() is not False:
             with suppress(pa.ArrowInvalid):  # beyond 64 bits
@@ -223,7 +223,7 @@ def _choose(found: Sequence[str], names: Sequence[str], also: Sequence[str]) -> 
 
 
 def check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """``wanted``, if a table with the columns ``found`` has each of them once."""
+    """Return ``wanted`` if a table with the columns ``found`` has each of them once; refuse it otherwise."""
     if not set(found) & set(wanted):
         # Without a header the "names" would be data: do not show them.
         raise CountsError(
@@ -239,6 +239,6 @@ def check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a column of this type holds text, perhaps as codes: so it is read from Parquet files."""
+    """Return whether a column of this type holds text, perhaps as codes, as it is read from Parquet files."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)

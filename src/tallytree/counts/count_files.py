@@ -1,9 +1,9 @@
 """True counts in a file, between counting and releasing. Sensitive: nothing in it is private.
 
-A Parquet file carries with it where the counts are from: the bounds that were enforced and what was taken
-on trust, so that a release from it claims neither more nor less than one straight from the records. A digest
-over that and over all regions and cells shows whether anything was changed since. It is no signature: who
-wants to forge a file can make it anew.
+A Parquet file also states the origin of the counts: the bounds that were enforced and what was taken on
+trust, so that a release from it claims neither more nor less than one made directly from the records. A
+digest over that and over all regions and cells shows whether anything was changed since. It is not a
+signature: whoever forges a file can compute it anew.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 
 KEY = b"tallytree.counts"
 DIGEST = "sha256"
-"""Where a file's account of itself keeps the digest; files of earlier versions have none."""
+"""The key of the digest in a file's metadata; files of earlier versions have none."""
 WARNING = (
     "SENSITIVE: these are true counts, without noise and not private. Keep this file as safe as the records "
     "that it was made from, and delete it after the release."
@@ -53,12 +53,12 @@ class Origin:
     has_frame: bool
     regions: tuple[str, ...] | None
     facts: Mapping[str, Any]
-    """All of it, but for the digest."""
+    """All that the file says, except for the digest."""
     digest: str | None
-    """Without one it is not known whether these are the counts that were counted."""
+    """Without one it is not known whether the counts were changed since."""
 
     def check(self, sizes: Sizes | None, regions: Sequence[str]) -> Sizes:
-        """The sizes that were counted with; to release with others would promise what is not so."""
+        """Return the sizes of the counting; refuse others, for which a release's promise would be false."""
         if sizes is not None and check_sizes(sizes) != self.sizes:
             low, high = self.sizes
             raise CountsError(f"The groups were counted with sizes {low} to {high}: release them with these.")
@@ -68,7 +68,7 @@ class Origin:
         return self.sizes
 
     def check_bounds(self, bounds: Bounds | None) -> Bounds:
-        """The bounds that were enforced: no others may be promised."""
+        """Return the bounds that were enforced; refuse others, since no others may be promised."""
         if bounds is not None and bounds != self.bounds:
             m, z = self.bounds.max_records, self.bounds.max_quantity
             raise CountsError(
@@ -89,7 +89,7 @@ class Origin:
 
 
 def check_count_file(path: Path, regions: Sequence[str]) -> None:
-    """Refuse a name under which counts cannot be written, and regions called like other columns."""
+    """Refuse a file name under which counts cannot be written, and regions named like other columns."""
     name = path.name.lower()
     if not name.endswith((".parquet", ".csv")):
         raise SpecError(f"{show(path, most=150)} must end in .parquet or .csv.")
@@ -112,7 +112,7 @@ def write_counts(counts: GroupCounts, file: Path, *, as_csv: bool) -> None:
 
 
 def has_sensitive_name(table: Table) -> bool:
-    """Whether a file is called sensitive, as a CSV file of counts must be; also one that a link leads to."""
+    """Return whether the name of a file, or of one that it links to, says sensitive, as CSV counts must."""
     if not isinstance(table, (str, os.PathLike)):
         return False
     path = os.fsdecode(table)
@@ -120,7 +120,7 @@ def has_sensitive_name(table: Table) -> bool:
 
 
 def read_origin(table: pa.Table) -> Origin | None:
-    """Where the counts of a table are from, if it says so."""
+    """Return the origin of the counts of a table, if the table states it."""
     text = (table.schema.metadata or {}).get(KEY)
     if text is None:
         return None
@@ -198,7 +198,7 @@ def _digest(facts: Mapping[str, Any], hierarchy: Hierarchy, place: Ints, groups:
         parts += [*_get_text(hierarchy.names(level)), hierarchy.parents(level)]
     digest = hashlib.sha256()
     for part in (*parts, place, groups):
-        digest.update(f"{part.nbytes},".encode())  # so that no two parts can be taken for others
+        digest.update(f"{part.nbytes},".encode())  # so that parts cannot be confused
         digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
 

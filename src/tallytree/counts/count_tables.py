@@ -33,8 +33,8 @@ SIZES_FROM_DATA = "The range of sizes was read from the data; it must be public.
 SPREAD_TOO_FAR = "The sizes in column {column} spread too far: give their public range, as sizes=(low, high)."
 
 MOST_READ, SPARSE = 2**24, 1000
-"""Leaves x sizes that a range read from the data may make, and more for each row: one size of a million would
-otherwise cost gigabytes before anybody has asked for them."""
+"""The most leaves x sizes if the range is read from the data, and how many more for each row: a single size
+of a million would otherwise take gigabytes that nobody asked for."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def read_cells(
     root_level: str,
     hierarchy: Hierarchy | None,
 ) -> TableCells:
-    """See :meth:`GroupCounts.from_table`."""
+    """Read a table of counts: see :meth:`GroupCounts.from_table`."""
     _check_names(regions, size, groups)
     check_root(root, root_level)
     if hierarchy is not None and not isinstance(hierarchy, Hierarchy):
@@ -108,7 +108,7 @@ def _check_names(regions: Sequence[str], size: str, groups: str) -> None:
 
 
 def _find_sizes(row_size: Ints, column: str) -> Sizes:
-    """The range of the sizes in the data; what is wrong with it is said without showing it."""
+    """Return the range of the sizes in the data; an error about it does not show it."""
     refuse_rows(row_size < 0, f"column {show(column)} is negative")
     sizes = (int(row_size.min()), int(row_size.max()))
     try:
@@ -118,7 +118,7 @@ def _find_sizes(row_size: Ints, column: str) -> Sizes:
 
 
 def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
-    """The whole numbers of a column, one in every row."""
+    """Return the whole numbers of a column, one in every row."""
     what = f"The values of column {show(name)}"
     if column.null_count:
         raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
@@ -130,8 +130,8 @@ def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
 def _list_regions(tree: PathTree, levels: Sequence[str]) -> tuple[Hierarchy, Ints]:
     """The regions that the rows name, sorted, and for each row its leaf.
 
-    What is published is in the order of the regions, and the order of rows in a table may tell all about its
-    counts: it may have been made with ORDER BY groups.
+    A release is published in the order of its regions, and the order of a table's rows may reveal its counts:
+    the table may have been made with ORDER BY groups.
     """
     refuse_inner_regions(tree)
     hierarchy, number = Hierarchy.from_tree(levels, tree).sort()
@@ -157,7 +157,7 @@ def _find_leaves(tree: PathTree, hierarchy: Hierarchy) -> Ints:
 
 
 def refuse_repeats(place: Ints) -> None:
-    """Refuse rows about a region and size, given by one number, that an earlier row is about."""
+    """Refuse rows with the same region and size, given as one number, as an earlier row."""
     if (place[1:] > place[:-1]).all():
         return
     order = np.argsort(place, kind="stable")

@@ -33,9 +33,9 @@ Ints = npt.NDArray[np.int64]
 class GroupCounts:
     """The true counts on a hierarchy: n^r_s for every region r and size s.
 
-    ``leaf`` is leaves x sizes, its rows in the order of ``hierarchy.leaves``; the levels above are sums. Of
-    many leaves most counts are zero: ``from_table`` then keeps only the others (``SparseRows``).
-    Its ``repr`` shows no count, and it refuses to be pickled.
+    ``leaf`` is leaves x sizes, its rows in the order of ``hierarchy.leaves``; the levels above are sums. With
+    many leaves, most counts are zero: ``from_table`` then stores only the others (``SparseRows``).
+    The ``repr`` shows no count, and pickling is refused.
 
     ``bounds`` on a person are taken on trust here, and a release says so: only :func:`tallytree.count_groups`
     enforces them. ``assumptions`` are further notes for the manifest. ``has_frame`` says whether a public
@@ -86,7 +86,7 @@ class GroupCounts:
         hierarchy: Hierarchy | None = None,
         bounds: Bounds | None = None,
     ) -> GroupCounts:
-        """Counts from a tidy table: a row for each leaf region and size, with its number of groups.
+        """Read counts from a tidy table: a row for each leaf region and size, with its number of groups.
 
         ``table`` is a pandas, Polars or Arrow table or the path of a CSV or Parquet file. ``regions``
         are its region columns from the level below the root on; where a leaf stands above the last
@@ -144,17 +144,17 @@ class GroupCounts:
 
     @property
     def has_frame(self) -> bool | None:
-        """Whether a public frame lists the groups, or (False) the records themselves; None: nobody said."""
+        """Whether a public frame lists the groups; False if the records do, None if nobody said."""
         return self._has_frame
 
     @property
     def is_of_people(self) -> bool:
-        """Whether they were counted from records of people; also true if they were changed since."""
+        """Whether the counts were made from records of people; also true if they were changed since."""
         return self._is_of_people
 
     @property
     def is_enforced(self) -> bool:
-        """Whether ``bounds`` were enforced on records of people: on all, and nothing was changed since."""
+        """Whether ``bounds`` were enforced on all records of people, and nothing was changed since."""
         return self._is_enforced
 
     @property
@@ -163,7 +163,7 @@ class GroupCounts:
         return self._leaf.dense() if isinstance(self._leaf, SparseRows) else self._leaf
 
     def list_cells(self) -> tuple[Ints, Ints, Ints]:
-        """The leaves' counts that are not zero: leaf, place of the size, number of groups; leaf by leaf."""
+        """Return the leaves' non-zero counts: leaf, index of the size, number of groups; leaf by leaf."""
         stored = self._leaf if isinstance(self._leaf, SparseRows) else SparseRows.from_dense(self._leaf)
         leaf, size, groups = stored.cells(0, stored.shape[0])
         return leaf, size.astype(np.int64), groups
@@ -174,7 +174,7 @@ class GroupCounts:
         return self._total
 
     def array(self, level: int | str) -> Ints:
-        """The counts of one level's regions, regions x sizes, in the order of ``hierarchy.regions``."""
+        """Return the counts of one level, regions x sizes, in the order of ``hierarchy.regions``."""
         return self.levels[self._hierarchy.index(level)]
 
     def replace(self, leaf: npt.ArrayLike) -> GroupCounts:
@@ -201,7 +201,7 @@ class GroupCounts:
 
     @cached_property
     def levels(self) -> LevelArrays:
-        """The counts of all levels, as they are kept."""
+        """The counts of all levels, as they are stored."""
         levels: list[Stored] = []
         for level in reversed(range(len(self._hierarchy.levels))):
             shape = self._hierarchy.region_counts[level], count_sizes(self._sizes)
@@ -213,7 +213,7 @@ class GroupCounts:
         return LevelArrays(levels[::-1], sensitive=True)
 
     def _add_dense(self, level: int, below: Stored | None) -> Ints:
-        """A level's counts: those of its leaves, and what is below the others added up."""
+        """A level's counts: those of its leaves, and for other regions the sums over their children."""
         leaf_level, leaf_index = self._hierarchy.leaf_places
         regions = self._hierarchy.region_counts[level]
         values = np.zeros((regions, count_sizes(self._sizes)), dtype=np.int64)
@@ -226,7 +226,7 @@ class GroupCounts:
         return values
 
     def _add_sparse(self, level: int, below: Stored | None) -> SparseRows:
-        """The same without zeros."""
+        """A level's counts as of :meth:`_add_dense`, without zeros."""
         assert isinstance(self._leaf, SparseRows)
         leaf_level, leaf_index = self._hierarchy.leaf_places
         regions = self._hierarchy.region_counts[level]
@@ -263,9 +263,9 @@ class GroupCounts:
 
 
 def mark_as_counted(counts: GroupCounts, *, enforced: bool) -> GroupCounts:
-    """``counts``, which are known to be of records of people; with ``enforced``, so are their bounds.
+    """Mark counts as made from records of people and, with ``enforced``, their bounds as enforced.
 
-    Only for what has just counted the records, or has checked that a file holds what was counted.
+    Only for code that has just counted the records, or has checked that a file holds what was counted.
     """
     counts._is_of_people, counts._is_enforced = True, enforced
     return counts

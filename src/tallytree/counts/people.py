@@ -26,7 +26,7 @@ DROPPED = (
     "Records with a missing key, a quantity that is not a whole number, a region that is not in the "
     "hierarchy or a group that is not in the frame are not counted, if there are any."
 )
-"""Said wherever such records would have been left out: whether there were any is not for everyone."""
+"""Stated wherever such records would have been left out: whether there were any is not public."""
 
 Missing = Literal["refuse", "drop"]
 MISSING: tuple[Missing, ...] = get_args(Missing)
@@ -73,8 +73,8 @@ def count_groups(
 
     A record with a missing key, a quantity that is not a whole number, an unknown region, or a group outside
     the frame is refused, with an error that tells how many there are. That error depends on the data, so it
-    is for the curator's eyes. With ``missing="drop"`` such records are not counted, and nothing is said but
-    that this is the rule; where a record and the frame name different regions, the frame counts.
+    is for the curator's eyes. With ``missing="drop"`` such records are not counted, and the release states
+    only this rule; where a record and the frame name different regions, the frame counts.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
@@ -107,7 +107,7 @@ def count_groups(
         counter = Counter(session, progress)
         people, listed = counter.open(source if table is None else table, frame, columns)
         drop = missing == "drop"
-        # What is wrong with a frame is said: it is public.
+        # Errors in a frame are always reported: it is public.
         known = hierarchy or counter.find_hierarchy(
             listed or people, root, root_level, drop=drop and listed is None
         )
@@ -139,8 +139,8 @@ def _check_columns(
     for what, name in (("person", person), ("quantity", quantity)):
         if name is not None and not isinstance(name, str):
             raise CountsError(f"The {what} column must be given by its name.")
-    # A region may tell groups apart too: a taxi in a zone is a group of that zone. And a group may be a
-    # person: a taxi is its own.
+    # A region may identify the group too: a taxi in a zone is a group of that zone. And the group may be the
+    # person, as a taxi is.
     rest = [name for name in (person, quantity) if name is not None]
     check_purposes([*groups, *([quantity] if quantity is not None else [])])
     check_purposes([*regions, *rest])

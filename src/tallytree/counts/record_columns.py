@@ -1,4 +1,4 @@
-"""Which columns of a table are what, and the records that they make."""
+"""The columns of a table by their purpose, and the records in them."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ class Columns:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that name something."""
+        """The columns that identify a group, a region or a person."""
         return [*self.groups, *self.regions, *([self.person] if self.person is not None else [])]
 
     @property
     def all(self) -> list[str]:
         """Every column that is needed."""
         needed = [*self.keys, *([self.quantity] if self.quantity is not None else [])]
-        return list(dict.fromkeys(needed))  # a region may tell groups apart as well
+        return list(dict.fromkeys(needed))  # a region may identify the group as well
 
     @property
     def group_names(self) -> list[str]:
-        """What the group columns are called in the queries: names of ours, whatever the user's are."""
+        """The names of the group columns in our queries, whatever the user's are."""
         return [f"group_{place}" for place in range(len(self.groups))]
 
     @property
     def person_names(self) -> list[str]:
-        """The same for the column of persons, if there is one."""
+        """The name of the person column in our queries, if there is one."""
         return [] if self.person is None else ["person"]
 
     @property
     def region_names(self) -> list[str]:
-        """The same for the region columns."""
+        """The names of the region columns in our queries."""
         return [f"region_{place}" for place in range(len(self.regions))]
 
 
@@ -58,9 +58,9 @@ class Records:
     opened: Opened
     columns: Columns
     engine: Session
-    """What the table is in, and what that can do."""
+    """The engine that the table is in, and what it can do."""
     where: str = ""
-    """How messages begin that are about this table."""
+    """How messages about this table begin."""
 
     def __post_init__(self) -> None:
         check_columns(self.opened.names, self.columns.all)
@@ -71,18 +71,18 @@ class Records:
 
     @property
     def table(self) -> ibis.Table:
-        """The table; its columns are had by the user's names with ``[]``."""
+        """The table; ``records[name]`` is a column by the user's name for it."""
         return self.opened.table
 
     def __getitem__(self, name: str) -> ibis.Value:
         return self.table[self._find(name)]
 
     def get_type(self, name: str) -> ibis.DataType:
-        """What a column holds."""
+        """Return the type of a column."""
         return self.table.schema()[self._find(name)]
 
     def has_whole_numbers(self, name: str) -> bool:
-        """Whether a column's type is an integer."""
+        """Return whether a column's type is an integer."""
         return self.get_type(name).is_integer()
 
     def _find(self, name: str) -> str:
@@ -104,12 +104,12 @@ class Records:
 
 
 def _name(kind: ibis.DataType) -> str:
-    """A type without what is in it, which may be long."""
+    """The name of a type without its parameters, which may be long."""
     return re.split(r"[^a-z0-9]", str(kind), maxsplit=1)[0]
 
 
 def have_like_groups(people: Records, frame: Records) -> bool:
-    """Whether the groups of both tables have types that can be compared as they are."""
+    """Return whether the groups of both tables have types that can be compared as they are."""
 
     def kinds(records: Records) -> Sequence[bool]:
         return [records.has_whole_numbers(name) for name in records.columns.groups]

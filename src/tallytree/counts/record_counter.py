@@ -1,4 +1,4 @@
-"""The questions that are put to an engine, one after the other, and what is made of its answers."""
+"""The queries that are sent to an engine, one after the other, and the counts made from its answers."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from tallytree.sizes import count_sizes
 if TYPE_CHECKING:
     import ibis
 
-# What is wrong with records that cannot be counted: how many, never which.
+# Errors about records that cannot be counted say how many there are, never which.
 
 Fetch = Callable[["ibis.Table"], pa.Table]
 
 
 def refuse_dirt(records: Records, fetch: Fetch, *, hierarchy: Hierarchy, bounds: Bounds) -> None:
-    """One error about missing keys, quantities that are not whole, or unknown regions, if there are any."""
+    """Refuse missing keys, quantities that are not whole, and unknown regions, with one error."""
     columns = records.columns
     may_be_missing = columns.regions if is_ragged(hierarchy) else ()
     keys = [name for name in columns.keys if name not in may_be_missing]
@@ -59,7 +59,7 @@ def refuse_dirt(records: Records, fetch: Fetch, *, hierarchy: Hierarchy, bounds:
 
 
 def refuse_missing(records: Records, keys: list[str], fetch: Fetch) -> None:
-    """One error about the first of these columns that lacks values."""
+    """Refuse missing values, with one error about the first of these columns that has any."""
     if not keys:
         return
     missing = {f"key_{place}": count_where(records[name].isnull()) for place, name in enumerate(keys)}
@@ -94,7 +94,7 @@ class Counter:
     progress: Progress
 
     def open(self, source: Table, frame: Table | None, columns: Columns) -> tuple[Records, Records | None]:
-        """The tables of people and of groups; the people need no regions if the groups have them."""
+        """Open the tables of people and of groups; the people need no regions if the groups have them."""
         if frame is None:
             opened = self.session.read(source, columns.all, text=columns.keys)
             return Records(opened, columns, self.session), None
@@ -110,9 +110,9 @@ class Counter:
         return Records(table, columns if has_regions else least, self.session), groups
 
     def find_hierarchy(self, records: Records, root: str, root_level: str, *, drop: bool) -> Hierarchy:
-        """The regions that a table names, in alphabetical order whatever the engine.
+        """Return the regions that a table names, in alphabetical order whatever the engine.
 
-        With ``drop``, rows with a missing or empty name are passed over in place of refused.
+        With ``drop``, rows with a missing or empty name are skipped instead of refused.
         """
         columns = records.columns
         if not columns.regions:
@@ -132,7 +132,7 @@ class Counter:
         return Hierarchy.from_paths([root_level, *columns.regions], paths)
 
     def count(self, people: Records, frame: Records | None, counting: Counting) -> Ints | SparseRows:
-        """Leaves x sizes, if nothing is wrong with the records."""
+        """Return the counts, leaves x sizes, if nothing is wrong with the records."""
         shape = counting.hierarchy.leaf_count, count_sizes(counting.sizes)
         if shape[0] * shape[1] > MAX_CELLS:
             raise CountsError(f"There are more than {MAX_CELLS} leaves x sizes.")
@@ -141,7 +141,7 @@ class Counter:
         self.session.check_files()
         if cells.num_rows == 0:
             raise CountsError("There are no records.")
-        # Without a code are the groups that neither have a region nor are in the frame: strays.
+        # Groups without a code neither have a region nor are in the frame: strays.
         code, size, groups, torn, strays = (
             np.nan_to_num(cells[name].to_numpy()).astype(np.int64)
             for name in ("code", "size", "groups", "torn", "strays")

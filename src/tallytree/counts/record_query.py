@@ -1,14 +1,14 @@
 """The counting as queries that every engine runs.
 
 1.  Each record becomes a row: its group, a quantity within 0 .. z, and the code of its leaf region, which is
-    negative where something is wrong with the record (``rows.py``, ``codes.py``).
-2.  If persons are told apart, these rows are copied into a table that the engine holds, because the next
-    steps read them more than once. Records beyond a person's first m enter once more, negated
-    (``excess.py``).
-3.  The groups of a frame enter with quantity 0: so they are there, with or without people.
+    negative where something is wrong with the record (:func:`read_rows`, :func:`add_codes`).
+2.  If persons are identified, these rows are copied into a table that the engine holds, because the next
+    steps read them more than once. Records beyond a person's first m are added once more, negated
+    (:func:`negate_excess`).
+3.  The groups of a frame are added with quantity 0, so that they exist with or without people.
 4.  Rows are summed by group, and groups are counted by region and size.
 
-Which groups there are does not depend on which records are kept. Otherwise a group would vanish, and the
+Which groups there are does not depend on which records are kept. Otherwise a group could vanish, and the
 public total change, because somebody has too many records elsewhere.
 """
 
@@ -30,7 +30,7 @@ from tallytree.sizes import Sizes
 if TYPE_CHECKING:
     import ibis
 
-# A user's table as rows of ours: group, region, person, and a quantity within its bounds.
+# A user's table as rows of our own: group, region, person, and a quantity within its bounds.
 
 FAR = 1e300
 """Beyond any quantity, but finite: NaN, which engines put above everything, is not between -FAR and FAR."""
@@ -41,9 +41,10 @@ NUMBER = r"^\s*[-+]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?\s*$"
 
 
 def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) -> ibis.Table:
-    """``group_i``, ``region_i``, ``person``, ``quantity`` (clipped), ``wrong`` (a key or number is missing).
+    """Read rows of ``group_i``, ``region_i``, ``person``, ``quantity`` and ``wrong``.
 
-    With ``text_groups`` the groups are compared as text, for tables whose types differ.
+    Quantities are clipped, and a row is wrong if a key or number is missing. With ``text_groups`` the groups
+    are compared as text, for tables whose types differ.
     """
     import ibis
 
@@ -71,7 +72,7 @@ def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) ->
 
 
 def is_whole(records: Records) -> ibis.Value:
-    """Whether the quantity of a record is a whole number; false also where there is none."""
+    """Return whether the quantity of a record is a whole number; false also where there is none."""
     import ibis
 
     name = records.columns.quantity
@@ -90,16 +91,16 @@ def _read_number(records: Records, name: str) -> ibis.Value:
     column = records[name]
     if not records.get_type(name).is_string():
         return column
-    # Files of text have numbers as text; what is none becomes null. An engine by itself would take 1_0 for 10
-    # (DuckDB, PostgreSQL) or 5d for 5 (Spark).
+    # Text files have numbers as text; what is not a number becomes null. An engine by itself would read 1_0
+    # as 10 (DuckDB, PostgreSQL) or 5d as 5 (Spark).
     plain = ibis.ifelse(column.re_search(NUMBER), column, ibis.null("string"))
     if records.engine.has_try_cast:
-        # The strip keeps DuckDB from having its reader of CSV files cast, which does not try.
+        # The strip keeps DuckDB from pushing the cast into its CSV reader, where it would fail instead.
         return plain.strip().try_cast("float64")
     return plain.cast("float64")
 
 
-# Leaf regions as codes: their places in the hierarchy. A code says in four bytes what names say in many.
+# Leaf regions as codes: their indices in the hierarchy. A code takes four bytes, names take many.
 
 MISSING, UNKNOWN = -1, -2
 """The codes of a row with a missing or wrong value, and of one whose region is not in the hierarchy."""
@@ -109,7 +110,7 @@ WHOLE_NUMBER = "^(0|-?[1-9][0-9]{0,17})$"
 
 
 def add_codes(rows: ibis.Table, records: Records, hierarchy: Hierarchy) -> ibis.Table:
-    """The rows with their ``code`` in place of region names; null where the table has no regions."""
+    """Replace the region names of rows by their ``code``; null where the table has no regions."""
     import ibis
 
     columns = records.columns
@@ -133,7 +134,7 @@ def _match(name: ibis.Value, known: ibis.Value, ragged: bool) -> ibis.Value:
 
 
 def is_ragged(hierarchy: Hierarchy) -> bool:
-    """Whether a leaf stands above the last level, so that names below it are rightly missing."""
+    """Return whether a leaf is above the last level, so that names below it are rightly missing."""
     return bool((hierarchy.leaf_places[0] < len(hierarchy.levels) - 1).any())
 
 
@@ -167,9 +168,9 @@ def _list_codes(hierarchy: Hierarchy, whole: Sequence[bool]) -> pa.Table:
 
 
 def negate_excess(held: ibis.Table, people: Records, bounds: Bounds) -> ibis.Table:
-    """The records beyond each person's first m, once more with their quantities negated.
+    """Return the records beyond each person's first m, with their quantities negated.
 
-    Added to all the records they leave m of each person; and every group is still named, as it must be.
+    Added to all the records, they leave m of each person, and every group is still present, as it must be.
     Persons with m records or fewer, nearly everyone, need no sorting. ``held`` is a table that the session
     holds: it is read twice here, and must be the same both times.
     """
@@ -215,13 +216,14 @@ class Counting:
     sizes: Sizes
     bounds: Bounds
     drop: bool = False
-    """Leave out a record that something is wrong with, in place of refusing them all."""
+    """Leave out a record that something is wrong with, instead of refusing them all."""
 
 
 def count_cells(people: Records, frame: Records | None, counting: Counting, hold: Hold) -> ibis.Table:
-    """``code``, ``size``, ``groups``; of these ``torn`` (in several regions), ``strays`` (not framed).
+    """Count ``groups`` by ``code`` and ``size``, and of these ``torn`` and ``strays``.
 
-    ``hold`` copies a table into the engine, so that it is the same whenever it is read.
+    Torn groups are in several regions, and strays are not in the frame. ``hold`` copies a table into the
+    engine, so that it is the same whenever it is read.
     """
     import ibis
 
@@ -240,7 +242,7 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
         parts = [part.mutate(listed=ibis.literal(0, "int32")) for part in parts]
         parts.append(listed.mutate(quantity=ibis.literal(0, "int64"), listed=ibis.literal(1, "int32")))
         rows = parts[0].union(*parts[1:])
-        # Where records are left out rather than refused, the frame alone says where a group is.
+        # If records are left out instead of refused, the frame alone says where a group is.
         code = ibis.ifelse(rows["listed"] == 1, rows["code"], ibis.null("int32"))
         facts = {
             "size": rows["quantity"].sum(),
@@ -266,7 +268,7 @@ def _read(records: Records, counting: Counting, text_groups: bool) -> ibis.Table
 
 
 def _drop(rows: ibis.Table, people: Records, listed: ibis.Table | None) -> ibis.Table:
-    """The records that nothing is wrong with: whether one is kept depends on itself and the frame alone."""
+    """The valid records: whether a record is kept depends on itself and the frame alone."""
     import ibis
 
     kept = rows.filter(ibis.coalesce(rows["code"], 0) >= 0)  # null: the region is in the frame
@@ -277,7 +279,7 @@ def _drop(rows: ibis.Table, people: Records, listed: ibis.Table | None) -> ibis.
 
 
 def _limit_persons(rows: ibis.Table, people: Records, counting: Counting, hold: Hold) -> list[ibis.Table]:
-    """All records, and the excess of each person, to be taken away again."""
+    """All records, and the negated excess of each person, which takes it away again."""
     import ibis
 
     columns = people.columns
@@ -295,14 +297,14 @@ def _span(code: ibis.Value) -> dict[str, ibis.Value]:
 
 
 def list_regions(records: Records) -> ibis.Table:
-    """The different regions that a table names, as ``region_0`` and so on."""
+    """Return the different regions that a table names, as ``region_0`` and so on."""
     columns = records.columns
     names = zip(columns.region_names, columns.regions, strict=True)
     return records.table.select(**{name: records[column] for name, column in names}).distinct()
 
 
 def count_where(condition: ibis.Value) -> ibis.Value:
-    """How many rows fulfil a condition."""
+    """Return how many rows fulfil a condition."""
     import ibis
 
     return ibis.coalesce(ibis.ifelse(condition, 1, 0).sum(), 0).cast("int64")

@@ -22,9 +22,9 @@ Ints = npt.NDArray[np.int64]
 def read_hierarchy(
     table: Table, *, regions: Sequence[str], root: str = "all", root_level: str = "root"
 ) -> Hierarchy:
-    """The tree of a public table with a row for each leaf, and a column for each level below the root.
+    """Read the tree from a public table with a row for each leaf, and a column for each level below the root.
 
-    Regions keep the order in which the table first names them. Rows may repeat. Where a leaf stands above the
+    Regions keep the order in which the table first names them. Rows may repeat. Where a leaf is above the
     last level, the columns below it are null. ``table`` is a pandas, Polars or Arrow table or the path of a
     CSV or Parquet file.
 
@@ -56,7 +56,7 @@ def check_region_columns(regions: Sequence[str]) -> None:
 
 
 def check_purposes(columns: Sequence[str]) -> None:
-    """Refuse a column that is to serve twice."""
+    """Refuse a column that is named for two purposes."""
     for name in columns:
         if list(columns).count(name) > 1:
             raise CountsError(f"The column {show(name)} is named for two purposes.")
@@ -74,7 +74,7 @@ def check_root(root: str, root_level: str) -> None:
 
 
 def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
-    """The regions that the rows name, in order of appearance, below a root."""
+    """Return the regions that the rows name, in order of appearance, below a root."""
     rows = data.num_rows
     columns = [Column(np.zeros(rows, dtype=np.int32), encode_names([root]).names)]
     ended = np.zeros(rows, dtype=bool)
@@ -109,7 +109,7 @@ def refuse_inner_regions(tree: PathTree) -> None:
 
 
 def refuse_rows(wrong: npt.NDArray[np.bool_], why: str) -> None:
-    """One error that counts the wrong rows and points to the first, without showing what is in it."""
+    """Refuse wrong rows with one error, which gives their number and the first, without its content."""
     if wrong.any():
         rows = int(wrong.sum())
         raise CountsError(

@@ -46,7 +46,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def read_names(column: pa.ChunkedArray[Any], name: str, *, optional: bool = False) -> list[str]:
-    """A name or a code in every row; "" where an optional one is missing."""
+    """Return the name or code of every row; "" where an optional one is missing."""
     if not is_text(column.type) or (column.null_count and not optional):
         where = "" if optional else ", in every row"
         raise CountsError(f"Column {show(name)} must hold a code, as text{where}.")
@@ -54,7 +54,7 @@ def read_names(column: pa.ChunkedArray[Any], name: str, *, optional: bool = Fals
 
 
 def read_whole_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:
-    """A whole number, at least 0, in every row."""
+    """Return the whole number, at least 0, of every row."""
     values = read_numbers(column, name)
     refuse_rows(values < 0, f"column {show(name)} is negative")
     return values
@@ -91,7 +91,7 @@ class CountyTable:
 
 
 def read_county_table(source: Table) -> CountyTable:
-    """A table with a row for each county, which also tells how many people live in large households.
+    """Read a table with a row for each county, which also tells how many people live in large households.
 
     ``source`` is a pandas, Polars or Arrow table, or the path of a CSV or Parquet file. Its columns are
     ``state_fips``, ``fips``, ``households``, ``size_1`` to ``size_6``, ``size_7plus`` and
@@ -114,7 +114,7 @@ def read_county_table(source: Table) -> CountyTable:
 def make_county_table(
     states: Sequence[str], counties: Sequence[str], small: Ints, large: Ints, mean_large: float
 ) -> CountyTable:
-    """The table from each county's state, code and counts, in any order."""
+    """Return the table from each county's state, code and counts, in any order."""
     paths = [(ROOT, state, county) for state, county in zip(states, counties, strict=True)]
     hierarchy, number = Hierarchy.from_paths(LEVELS, paths, unique_names=True).sort()
     order = invert(number)
@@ -144,7 +144,7 @@ DRAWN = (
 
 
 def make_census(table: CountyTable, *, largest: int = LARGEST, seed: int = SEED) -> GroupCounts:
-    """The augmented dataset, the same for the same seed: sizes 1 to ``largest``."""
+    """Return the augmented dataset with sizes 1 to ``largest``, the same for the same seed."""
     sizes = check_sizes((1, largest))
     if largest < LEAST_OUTLIER:
         raise CountsError(f"The largest size must be at least {LEAST_OUTLIER}, where the outliers begin.")

@@ -30,15 +30,15 @@ from tallytree.errors import CountsError, show
 
 FACTFINDER = "D{:03}"
 VARIABLES = ("H013{:03}", "H013{:04}", "H9_{:03}N", FACTFINDER)
-"""How the columns are called: 1 is the total, 2 is size 1, 8 is 7 or more. The second is the older API's."""
+"""The names of the columns: 1 is the total, 2 is size 1, 8 is 7 or more. The second is the older API's."""
 
 IDENTIFIERS = ("GEO_ID", "GEO.id", "ucgid")
 IDENTIFIER = re.compile(r"[0-9]{3}[0-9A-Z]{4}US[0-9A-Z]*")
 """Summary level, variant, component, "US", code."""
 LABELS = ("geography", "id")
-"""What stands in its place in the line of labels."""
+"""What the line of labels has in place of an identifier."""
 NO_PLACE = "0000000US"
-"""A summary level that there is not."""
+"""A summary level that does not exist."""
 WHOLE_COUNTY = re.compile(r"050[0-9A-Z]{2}00US")
 COUNTY = re.compile(r"050[0-9A-Z]{2}00US([0-9]{5})")
 
@@ -46,7 +46,7 @@ Rows = list[list[Any]]
 
 
 def read_household_sizes(path: FilePath, *, mean_large: float = MEAN_OF_LARGE) -> CountyTable:
-    """The counties of a file, whose form is recognised; rows of other summary levels are left out.
+    """Read the counties of a file, whose form is recognised; rows of other summary levels are left out.
 
     The tables do not tell how many people live in households of 7 or more, so ``mean_large``, their mean
     size, is the nation's in 2010 if it is not given.
@@ -107,7 +107,7 @@ def _find_places(header: list[str], rows: Rows) -> list[str]:
 
 
 def _check_labels(labels: list[Any], header: list[str], form: str) -> None:
-    """FactFinder calls the columns of all tables alike; that of races, too, has a total and seven more."""
+    """Refuse FactFinder's other tables: their columns have the same names, and that of races has as many."""
     if form != FACTFINDER:
         return
     for size in range(1, LEAST_LARGE + 1):

@@ -36,7 +36,7 @@ LIKENESS = 400.0
 
 
 def generate_nation(seed: int = 2010, *, sizes: Sizes = (1, 1000)) -> GroupCounts:
-    """Households by size for 3,143 counties in 51 states, about 117 million in all."""
+    """Draw households by size for 3,143 counties in 51 states, about 117 million in all."""
     generator = np.random.default_rng(seed)
     weights = generator.lognormal(0.0, SPREAD, sum(COUNTIES))
     households = generator.multinomial(HOUSEHOLDS, weights / weights.sum())
@@ -46,7 +46,7 @@ def generate_nation(seed: int = 2010, *, sizes: Sizes = (1, 1000)) -> GroupCount
 
 
 def invent_sizes(households: Ints, sizes: Sizes, generator: np.random.Generator) -> Ints:
-    """Sizes for so many households in each place, like those of counties: places x sizes."""
+    """Draw sizes for so many households in each place, like those of counties: places x sizes."""
     low, high = sizes
     shares = generator.dirichlet(LIKENESS * np.array(SIZE_SHARES), len(households))
     by_size = generator.multinomial(households, shares / shares.sum(axis=1, keepdims=True))
@@ -63,7 +63,7 @@ def invent_sizes(households: Ints, sizes: Sizes, generator: np.random.Generator)
 
 
 def make_hierarchy() -> Hierarchy:
-    """51 states and their counties, with names that belong to no real place."""
+    """Return 51 states and their counties, with names that belong to no real place."""
     return Hierarchy.from_paths(
         ["nation", "state", "county"],
         [
@@ -96,7 +96,7 @@ CITY_SPREAD = 2.0
 
 
 def generate_city(sizes: int, seed: int = 2014) -> GroupCounts:
-    """Taxis by pickups, those with more than ``sizes`` pickups removed, as in the paper's synthetic data."""
+    """Draw taxis by pickups, without those of more than ``sizes``, as in the paper's synthetic data."""
     generator = np.random.default_rng(seed)
     shares = generator.lognormal(0.0, CITY_SPREAD, sum(ZONES))
     zone = generator.choice(sum(ZONES), TAXIS, p=shares / shares.sum())

@@ -42,9 +42,9 @@ class _Rows:
 
 
 def read_taxi_table(source: Table, *, largest: int | None = None) -> GroupCounts:
-    """The counts of a pandas, Polars or Arrow table, or of a CSV or Parquet file.
+    """Read the counts of a pandas, Polars or Arrow table, or of a CSV or Parquet file.
 
-    With ``largest``, what is larger counts there.
+    With ``largest``, larger groups count at it.
     """
     rows = _read_rows(source)
     sizes = check_sizes((1, int(rows.size.max())))

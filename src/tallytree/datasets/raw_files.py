@@ -16,7 +16,7 @@ FilePath = str | os.PathLike[str]
 
 
 def read_text(path: FilePath, *, any_encoding: bool = False) -> str:
-    """A file's text, without a byte order mark.
+    """Read a file's text, without a byte order mark.
 
     With ``any_encoding``, what is not UTF-8 becomes a placeholder: for files in which only names, which
     nobody reads, are in an older encoding.
@@ -37,7 +37,7 @@ def read_text(path: FilePath, *, any_encoding: bool = False) -> str:
 
 
 def parse_csv(text: str) -> list[list[str]]:
-    """The lines that hold anything, the header first."""
+    """Return the lines that are not blank, the header first."""
     try:
         return [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if "".join(row).strip()]
     except csv.Error:
@@ -45,7 +45,7 @@ def parse_csv(text: str) -> list[list[str]]:
 
 
 def parse_json(text: str) -> Any:
-    """What the text holds; NaN and infinities, which are not JSON, are refused."""
+    """Parse JSON; refuse NaN and infinities, which are not JSON."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -53,14 +53,14 @@ def parse_json(text: str) -> Any:
 
 
 def find_column(header: list[str], name: str) -> int:
-    """Where a column stands."""
+    """Return the index of a column."""
     if header.count(name) != 1:
         raise CountsError(f"The table has {'two columns' if name in header else 'no column'} {show(name)}.")
     return header.index(name)
 
 
 def fit_rows(header: list[str], rows: list[list[Any]]) -> Iterator[list[Any]]:
-    """The rows with a cell for each column; only empty ones may come after these, as in a trailing comma."""
+    """Yield the rows with a cell for each column; further cells must be empty, as after a trailing comma."""
     for number, row in enumerate(rows, start=1):
         if len(row) < len(header) or any(row[len(header) :]):
             raise CountsError(f"Row {number} below the header does not have the cells that it names.")

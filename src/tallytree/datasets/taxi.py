@@ -1,14 +1,14 @@
 """Pickups of New York's taxis, as the TLC publishes them, by city, borough and taxi zone.
 
-What a group is depends on what the files tell:
+What a group is depends on what the files say:
 
 -   Those of 2013 name the taxi: a group is a taxi in a zone (:func:`count_taxis`), as in Kuo et al. (2018).
 -   Those of today name no taxi (:func:`count_trips`). The files of for-hire cars (FHV and high-volume FHV)
     name the base that sent the car: a group is a base in a zone. Those of yellow and of green taxis name
     neither: a group is an hour in a zone.
 
-The size of a group is its number of pickups, and every pickup stands for one person. What has no pickup is no
-group. Times are taken as the files have them, and a few of these are wrong.
+The size of a group is its number of pickups, and every pickup stands for one person. Without pickups there is
+no group. Times are taken as they are in the files, and a few of them are wrong.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ SmallInts = npt.NDArray[np.int32]
 
 
 def read_trips(files: Sequence[str], zone_map: ZoneMap, progress: Progress) -> pa.Table:
-    """Each pickup with its ``taxi``, numbered as they appear, and the ``number``, ``borough`` and ``zone``.
+    """Read each pickup with its ``taxi``, numbered by appearance, and ``number``, ``borough`` and ``zone``.
 
     Pickups without a taxi, or in no zone, are left out.
     """
@@ -130,9 +130,9 @@ PICKUP_TIMES = ("tpep_pickup_datetime", "lpep_pickup_datetime")
 
 
 def read_months(backend: ibis.Backend, files: Sequence[str], zones: Zones) -> tuple[ibis.Table, str]:
-    """Each pickup with its ``number``, ``borough`` and ``zone``, and with its ``base`` or its ``hour``.
+    """Read each pickup with its ``number``, ``borough`` and ``zone``, and with its ``base`` or its ``hour``.
 
-    Which of these two is the second result. Pickups without it, or in no zone, are left out.
+    The second result says which of these two. Pickups without it, or in no zone, are left out.
     """
     import ibis
 
@@ -154,7 +154,7 @@ def read_months(backend: ibis.Backend, files: Sequence[str], zones: Zones) -> tu
 
 
 def _find_columns(file: str) -> tuple[str, str, str]:
-    """The names, in this file, of the pickup zone and of what tells the group; and which of these that is."""
+    """The names, in this file, of the columns of the pickup zone and the group, and the kind of the group."""
     shown = show(file, most=150)
     try:
         schema = pa_parquet.read_schema(file)
@@ -190,7 +190,7 @@ def count_trips(
     sizes: Sizes = SIZES,
     progress: Progress = no_progress,
 ) -> GroupCounts:
-    """Pickups in today's trip records: bases by their pickups in a zone or, of yellow and green taxis, hours.
+    """Count bases by their pickups in a zone in today's trip records, or hours of yellow and green taxis.
 
     ``trips`` is a Parquet file of the TLC, a pattern such as ``fhv_tripdata_2024-*.parquet``, or a list of
     either, all of one service. ``zones`` is the TLC's lookup table (``taxi_zone_lookup.csv``). A group with
@@ -212,7 +212,7 @@ def count_taxis(
     sizes: Sizes = SIZES,
     progress: Progress = no_progress,
 ) -> GroupCounts:
-    """Pickups in the trip records of 2013: taxis by their pickups in a zone.
+    """Count taxis by their pickups in a zone in the trip records of 2013.
 
     ``trips`` is a CSV file (``trip_data_1.csv``), a pattern, or a list of either. ``zones`` is a GeoJSON of
     the taxi zones in WGS84; pickups in none of them are left out. Needs ``tallytree[geo]``.

@@ -37,7 +37,7 @@ class ZoneMap:
     """Each shape's zone, as an index into the leaves."""
 
     def locate(self, longitude: Floats, latitude: Floats) -> Ints:
-        """Each point's zone, as an index into the leaves; -1 where there is none.
+        """Return each point's zone, as an index into the leaves; -1 where there is none.
 
         A point on a border is in the first of its zones, so that it is counted once.
         """
@@ -57,9 +57,9 @@ class ZoneMap:
 
 
 def read_zone_map(path: FilePath) -> ZoneMap:
-    """A GeoJSON of the zones in WGS84, with the properties LocationID (or location_id), zone and borough.
+    """Read a GeoJSON of the zones in WGS84, with properties LocationID (or location_id), zone and borough.
 
-    The TLC's own shapes have a number more than once, for the parts of a zone: these are one zone.
+    In the TLC's own shapes, the parts of a zone may have the same number: these are one zone.
     """
     data = parse_json(read_text(path))
     features = data.get("features") if isinstance(data, dict) else None

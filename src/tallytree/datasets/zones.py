@@ -22,7 +22,7 @@ NOWHERE = (264, 265)
 
 
 class Zone(NamedTuple):
-    """One of them."""
+    """One of the taxi zones."""
 
     number: int
     borough: str
@@ -39,7 +39,7 @@ class Zones:
     """The TLC's number (LocationID) of each leaf, in their order."""
 
     def tabulate(self) -> pa.Table:
-        """A row for each zone: ``number``, ``borough`` and ``zone``."""
+        """Return a table with a row for each zone: ``number``, ``borough`` and ``zone``."""
         return pa.table(
             {
                 "number": pa.array(self.numbers, pa.int32()),
@@ -50,7 +50,7 @@ class Zones:
 
 
 def read_zones(path: FilePath) -> Zones:
-    """The lookup table that the TLC gives out, a CSV: LocationID, Borough, Zone (and service_zone)."""
+    """Read the lookup table that the TLC publishes, a CSV: LocationID, Borough, Zone (and service_zone)."""
     table = parse_csv(read_text(path))
     header = [simplify(name) for name in table[0]] if table else []
     number, borough, name = (find_column(header, column) for column in ("locationid", "borough", "zone"))
@@ -64,7 +64,7 @@ def read_zones(path: FilePath) -> Zones:
 
 
 def make_zones(zones: Sequence[Zone]) -> Zones:
-    """The hierarchy, without the numbers that stand for no zone."""
+    """Return the zones with their hierarchy, without the numbers that stand for no zone."""
     places = [zone for zone in zones if zone.number not in NOWHERE]
     if not places:
         raise CountsError("There are no taxi zones.")
@@ -79,12 +79,12 @@ def make_zones(zones: Sequence[Zone]) -> Zones:
 
 
 def read_number(value: object) -> int:
-    """A LocationID, which some files hold as text."""
+    """Return a LocationID, which some files hold as text, as a number."""
     if isinstance(value, bool) or not re.fullmatch("[0-9]{1,6}", str(value).strip()):
         raise CountsError("A LocationID of the taxi zones is not a whole number.")
     return int(str(value))
 
 
 def simplify(name: object) -> str:
-    """A column's name without what differs between files: LocationID, location_id, locationid."""
+    """Return a column's name without what differs between files: LocationID, location_id, locationid."""
     return str(name).strip().lower().replace("_", "")

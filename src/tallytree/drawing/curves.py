@@ -36,11 +36,11 @@ class Curve:
     name: str
     points: Sequence[tuple[float, float]]
     given_up: tuple[float, float] | None = None
-    """A cross, where it should have gone on."""
+    """The place of a cross, where the curve should have gone on."""
 
     @property
     def marks(self) -> Sequence[tuple[float, float]]:
-        """All that is drawn of it, from left to right."""
+        """All points that are drawn, from left to right."""
         return sorted([*self.points, self.given_up] if self.given_up else self.points)
 
 
@@ -61,7 +61,7 @@ TITLED = _Room(720, 400, left=80, right=520, top=60, bottom=350)
 
 
 def draw(curves: Sequence[Curve], amounts: str, *, linear: bool = False, limit: float | None = None) -> str:
-    """Draw seconds against ``amounts``, along the other axis; ``limit`` is a line across."""
+    """Draw seconds against ``amounts`` on the horizontal axis; ``limit`` is a horizontal line."""
     room = WIDE_LABELS
     marks = [mark for curve in curves for mark in curve.marks]
     seconds = [y for _, y in marks] + ([] if limit is None else [limit])

@@ -1,6 +1,6 @@
-"""What pictures are made of: colours that are told apart on light and on dark, text, marks, axes, the frame.
+"""The elements of pictures: colours that are distinct on light and on dark, text, marks, axes, the frame.
 
-Each chart is only what is particular to it; SVG is written by hand, so that no plotting library is needed.
+A chart adds only what is particular to it; SVG is written by hand, so that no plotting library is needed.
 """
 
 import math
@@ -26,7 +26,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def element(name: str, *content: str, **attributes: str | float) -> str:
-    """Return an element. Floats are rounded to a tenth; in names ``_`` is ``-``, and left off at the end.
+    """Return an element. Floats are rounded to a tenth; in names ``_`` becomes ``-``, or nothing at the end.
 
     >>> element("line", class_="grid", x1=0, x2=7.25)
     '<line class="grid" x1="0" x2="7.2"/>'
@@ -39,7 +39,7 @@ def element(name: str, *content: str, **attributes: str | float) -> str:
 
 
 def write_text(text: str) -> str:
-    """Text for a picture, whatever it holds: one control character would spoil all of it."""
+    """Return text for a picture, whatever it contains: one control character would spoil all of it."""
     return escape(_NOT_XML.sub("\ufffd", text))
 
 
@@ -116,7 +116,7 @@ class Axis:
 def spread(
     measure: Callable[[float], float], values: tuple[float, float], pixels: tuple[float, float]
 ) -> Callable[[float], float]:
-    """Return where values lie, from the first to the last: as far apart as ``measure`` says."""
+    """Return a function from values to pixels, with values as far apart as ``measure`` says."""
     low, high = map(measure, values)
     start, stop = pixels
     return lambda value: start + (measure(value) - low) / (high - low) * (stop - start)
@@ -146,7 +146,7 @@ def lay_powers(name: str, values: Sequence[float], start: float, stop: float) ->
 
 
 def spread_labels(wanted: Sequence[float], *, gap: float, lowest: float) -> list[float]:
-    """Heights in the same order, each as near to the wanted one as labels can be read; none below ``lowest``.
+    """Return heights in the same order, near the wanted ones but ``gap`` apart, and none below ``lowest``.
 
     Heights grow downwards.
     """
@@ -164,9 +164,9 @@ def spread_labels(wanted: Sequence[float], *, gap: float, lowest: float) -> list
 
 
 def draw_frame(title: str, width: int, height: int, parts: Sequence[str], *, own_size: bool = False) -> str:
-    """The whole picture, with its name for whoever does not see it.
+    """Return the whole picture, with its title for those who cannot see it.
 
-    With ``own_size`` it is as large as it says, where there is room; else as wide as the page.
+    With ``own_size`` it has its own size, where there is room; otherwise it is as wide as the page.
     """
     if own_size:
         room = f'width="{width}" height="{height}" style="max-width:100%;height:auto"'

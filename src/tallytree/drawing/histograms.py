@@ -13,7 +13,7 @@ import numpy.typing as npt
 from tallytree.drawing.elements import COLOURS, Axis, draw_frame, element, spread, write, write_title
 from tallytree.drawing.pictures import Picture
 
-# A distribution of groups over sizes as few enough bars to be looked at.
+# A distribution of groups over sizes, in few enough bars to look at.
 
 Ints = npt.NDArray[np.int64]
 Ends = tuple[Ints, Ints]
@@ -30,7 +30,7 @@ class Bar:
     last: int
     groups: int
     ends: tuple[int, int] | None = None
-    """Of one size only: what is known of single sizes does not tell how far off their sum is."""
+    """Only for a bar of one size: the ends of single sizes do not tell how far off their sum is."""
 
     @property
     def height(self) -> float:
@@ -39,20 +39,20 @@ class Bar:
 
     @property
     def top(self) -> float:
-        """The highest that is drawn."""
+        """The highest point that is drawn."""
         return self.height if self.ends is None else max(self.height, self.ends[1])
 
 
 def has_long_tail(groups: Ints) -> bool:
-    """Whether half of the groups are within the first tenth of the sizes."""
+    """Return whether half of the groups are within the first tenth of the sizes."""
     running = np.cumsum(groups)
     return int(np.searchsorted(running, 0.5 * running[-1])) < len(groups) / 10
 
 
 def make_bars(lowest: int, groups: Ints, ends: Ends | None = None) -> list[Bar]:
-    """Bars for the sizes from ``lowest`` up to the last that has groups; none if there are no groups.
+    """Return bars for the sizes from ``lowest`` up to the last that has groups; none if there are no groups.
 
-    Many sizes are put together: by equal steps, or, where there is a long tail, by equal ratios.
+    Many sizes are grouped into bars: by equal steps or, where there is a long tail, by equal ratios.
     """
     groups = np.maximum(groups, 0)  # a release that fails its checks may hold anything
     used = np.flatnonzero(groups)
@@ -97,9 +97,9 @@ LABEL_ROOM = 40
 
 
 def draw_histogram(title: str, sizes: tuple[int, int], groups: Ints, ends: Ends | None = None) -> Picture:
-    """Groups by size, for sizes from ``sizes[0]`` on; with ``ends``, a line for what each may truly be.
+    """Draw groups by size, for sizes from ``sizes[0]`` on; with ``ends``, a line for what each may truly be.
 
-    Both axes are chosen by what there is to show: logarithmic where values span decades, and bars of several
+    Both axes depend on what there is to show: logarithmic where values span decades, and bars of several
     sizes where there are many.
     """
     short = title if len(title) <= MOST_TITLE else title[: MOST_TITLE - 1] + "…"
@@ -143,7 +143,7 @@ def _draw_bars(bars: Sequence[Bar], sizes: tuple[int, int]) -> list[str]:
 def _draw_bar(bar: Bar, across: Axis, up: Axis) -> str:
     start, stop = across.place(bar.first), across.place(bar.last + 1)
     gap = min(4.0, 0.15 * (stop - start))
-    top = min(up.place(bar.height), FLOOR - 1.5)  # what is there can be seen
+    top = min(up.place(bar.height), FLOOR - 1.5)  # high enough to be seen
     return element(
         "rect",
         element("title", _tell(bar)),
@@ -194,7 +194,7 @@ def _lay_up(bars: Sequence[Bar]) -> Axis:
 
 
 def _lay_across(bars: Sequence[Bar], highest: int) -> Axis:
-    """The axis of sizes: a ratio is a distance where bars were made by ratios."""
+    """The axis of sizes, which is logarithmic where bars were made by ratios."""
     start, stop = bars[0].first, bars[-1].last + 1
     pixels = LEFT, WIDTH - RIGHT
     if len({bar.last - bar.first for bar in bars[:-1]}) <= 1:
@@ -215,7 +215,7 @@ def _lay_across(bars: Sequence[Bar], highest: int) -> Axis:
 def _choose_labels(
     marks: Sequence[int], place: Callable[[float], float], highest: int
 ) -> list[tuple[float, str]]:
-    """Those that have room, from the largest down: at the largest size there may be larger groups as well."""
+    """The labels that have room, from the largest down: larger groups may count at the largest size."""
     chosen: list[tuple[float, str]] = []
     left = math.inf
     for mark in sorted(set(marks), reverse=True):

@@ -1,4 +1,4 @@
-"""Pictures: SVG that notebooks show, saved as SVG, or as PNG where the library for that is there."""
+"""Pictures: SVG that notebooks show, saved as SVG, or as PNG where the library for that is installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FAMILIES = (
     *("Arial", "Helvetica", "Segoe UI", "Liberation Sans", "DejaVu Sans", "Noto Sans", "Roboto"),
     *("Open Sans", "Ubuntu", "Cantarell", "Adwaita Sans", "Nimbus Sans", "FreeSans", "Verdana", "Lato"),
 )
-"""Fonts of the systems that people have. For resvg sans-serif is Arial, and without it text is left out."""
+"""Fonts of common systems. For resvg, sans-serif means Arial, and without it text is left out."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Picture:
     title: str
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, as its ending says: ``.svg``, or ``.png`` (with the extra ``png``)."""
+        """Write the picture to a file, as its ending says: ``.svg``, or ``.png`` (with the extra ``png``)."""
         target = Path(path)
         if target.suffix.lower() == ".svg":
             content = self.svg.encode()
@@ -42,7 +42,7 @@ class Picture:
 
 
 def draw_png(svg: str) -> bytes:
-    """Draw a picture on a light ground; refuse to without resvg, or without a font for its text."""
+    """Draw a picture on a light background; refuse it without resvg, or without a font for its text."""
     if not _has_font():
         raise ViewError(
             "A PNG would have no text, as this system has no font for it: install DejaVu Sans, Noto Sans or "
@@ -53,7 +53,7 @@ def draw_png(svg: str) -> bytes:
 
 @cache
 def _has_font() -> bool:
-    """Whether a letter leaves any trace."""
+    """Whether drawing a letter leaves any trace."""
     empty, letter = (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20"><text y="18">{text}</text></svg>'
         for text in ("", "A")

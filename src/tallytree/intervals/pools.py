@@ -1,14 +1,14 @@
-"""Which true counts a released count may stand for, learned from many alike.
+"""Which true counts a released count may stand for, learned by pooling similar cells.
 
-A replicate gives, for each cell, a count that is known (the released one, which stands in for the truth) and
-one that was made of it (the replicate's). Fifty of these say little about one cell, but thousands of cells
-are alike. For a released count v, what is wanted is how far the known counts lie from made ones like v:
+A replicate gives, for each cell, a *known* count (the released one, in place of the truth) and a count *made*
+from it (the replicate's). Fifty of these say little about one cell, but thousands of cells are similar. For a
+released count v, we want to know how far the known counts are from made counts like v:
 
 *   *Large* counts, which noise does not bring near zero, differ by their biases and standard errors alone:
-    known less made, less the cell's own bias, in units of its own standard error, is pooled over the level.
-*   *Small* counts are pooled with the ones of like value in like surroundings. Non-negativity
-    makes their errors lopsided: most made zeros were known zeros, and some were not. So the interval is that
-    of the known counts that are *not* zero, and goes on to zero where zero is likely. Else a made zero would
+    known minus made, minus the cell's own bias, in units of its own standard error, is pooled over the level.
+*   *Small* counts are pooled with those of similar value in similar contexts. Non-negativity makes their
+    errors skewed: most made zeros were known zeros, and some were not. So the interval is that of the known
+    counts that are *not* zero, and is extended to zero where zero is likely. Otherwise a made zero would
     stand for zero alone, and hardly any count that is small but not zero would be covered.
 """
 
@@ -24,21 +24,21 @@ import numpy.typing as npt
 
 from tallytree.releases.interval_bounds import CellBounds
 
-# What surrounds a cell: how many groups of nearly its size its region has.
+# The context of a cell: how many groups of nearly its size its region has.
 #
-# A released zero among hundreds is another thing than a released zero among zeros.
+# A released zero among hundreds does not mean the same as a released zero among zeros.
 
 Ints = npt.NDArray[np.int64]
 
 REACH, LEAST_REACH = 0.25, 3
-"""Nearly the size: a quarter of it away, or three."""
+"""How far away a size may be to count as near: a quarter of the size, or three."""
 
 EDGES = np.concatenate([[0.0], np.sqrt(10.0) ** np.arange(-5, 7)])
-"""Contexts are told apart by the mean of the cells around: zero, and two to each power of ten."""
+"""Contexts are classes of the mean of the neighbouring cells: zero, and two to each power of ten."""
 
 
 def find_contexts(counts: Ints) -> npt.NDArray[np.uint8]:
-    """The context of each cell, regions x sizes, by its number: 0 where all cells around are zero."""
+    """Return the number of each cell's context, regions x sizes: 0 where all neighbouring cells are zero."""
     low, high = _find_windows(counts.shape[1])
     running = np.zeros((len(counts), counts.shape[1] + 1), dtype=np.int64)
     np.cumsum(counts, axis=1, out=running[:, 1:])
@@ -52,7 +52,7 @@ def find_contexts(counts: Ints) -> npt.NDArray[np.uint8]:
 
 @lru_cache(maxsize=4)
 def _find_windows(sizes: int) -> tuple[Ints, Ints]:
-    """Where the sizes near each size begin and end."""
+    """Return where the sizes near each size begin and end."""
     place = np.arange(sizes)
     reach = np.maximum(LEAST_REACH, (REACH * place).astype(np.int64))
     return np.maximum(0, place - reach), np.minimum(sizes, place + reach + 1)
@@ -61,14 +61,14 @@ def _find_windows(sizes: int) -> tuple[Ints, Ints]:
 Floats = npt.NDArray[np.float64]
 
 LARGE = 4
-"""Counts above so many standard deviations of the noise are large."""
+"""Counts above this many standard deviations of the noise are large."""
 PRIOR = 2
-"""A cell's standard error is made of its own replicates and so many of the level's mean one."""
+"""A cell's variance is estimated from its own replicates and this many with the level's mean variance."""
 ENOUGH = 100
-"""Pairs with a known count above zero, for a pool of small counts to stand on its own."""
+"""The pairs with a known count above zero that a pool of small counts needs."""
 RARE, MOST_RARE = 0.005, 0.04
-"""Where fewer counts than the first share are not zero, a made zero stands for zero alone, unless more than
-the second share of all that are not zero are in such places: else a million intervals cover a few more."""
+"""In pools with a share of nonzero counts below RARE, a made zero stands for zero alone, if such pools
+hold at most MOST_RARE of all nonzero counts. Else a million intervals would widen to cover a few more."""
 
 _CONTEXTS = len(EDGES) + 1
 _MIDDLE, _REACH = 2**38, 2**39
@@ -76,7 +76,7 @@ _MIDDLE, _REACH = 2**38, 2**39
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Small counts of one value class and one context: known less made, each with how often."""
+    """Small counts of one value class and one context: each value of known minus made, with its frequency."""
 
     distance: Ints
     times: Ints
@@ -85,20 +85,20 @@ class Pairs:
 
     @property
     def above_zero(self) -> int:
-        """How often it was not."""
+        """How often the known count was not zero."""
         return int(self.times.sum())
 
     @property
     def chance(self) -> float:
-        """That it was not."""
+        """The share of pairs in which the known count was not zero."""
         return self.above_zero / max(1, self.above_zero + self.zeros)
 
 
 class CellPool:
-    """The replicates of one level, seen one after the other."""
+    """The replicates of one level, added one after the other."""
 
     def __init__(self, released: Ints, deviation: float) -> None:
-        """``deviation`` is that of the noise in a count."""
+        """``deviation`` is the standard deviation of the noise in a count."""
         self._released = released
         self._limit = math.ceil(LARGE * deviation)
         self._classes = find_value_edges(self._limit)
@@ -110,7 +110,7 @@ class CellPool:
         self._pairs: list[tuple[Ints, Ints]] = []
 
     def add(self, made: Ints) -> None:
-        """A replicate's counts."""
+        """Add a replicate's counts."""
         error = made - self._released
         self._replicates += 1
         self._sum += error
@@ -120,7 +120,7 @@ class CellPool:
         large = np.flatnonzero(is_large)
         self._large.append((large, wrong[large]))
         contexts = find_contexts(made).reshape(-1)
-        # Nearly all cells are zero and stay it: these are only counted.
+        # Nearly all cells are zero and stay zero: these are only counted.
         some = np.flatnonzero((flat != 0) | (known != 0))
         small = some[~is_large[some]]
         kind = self._find_kinds(flat[small], contexts[small])
@@ -132,20 +132,20 @@ class CellPool:
         self._pairs.append(np.unique(kind[~is_zero] * _REACH + distance + _MIDDLE, return_counts=True))
 
     def _find_kinds(self, counts: Ints, contexts: npt.NDArray[np.uint8]) -> Ints:
-        """A number for each value class and context: those of zero come first."""
+        """Return the number of each count's value class and context: those of zero come first."""
         value = np.searchsorted(self._classes, counts, side="right") - 1
         kinds: Ints = value * _CONTEXTS + contexts
         return kinds
 
     def find_bias(self) -> float:
-        """The mean error of large counts."""
+        """Return the mean error of large counts."""
         large = self._released > self._limit
         return float(self._sum[large].mean() / self._replicates) if large.any() else 0.0
 
     def finish(self, coverage: float, bias: float = 0.0) -> CellBounds:
-        """The intervals of the released counts, and their errors.
+        """Return the intervals of the released counts, and their errors.
 
-        ``bias`` is by how much more large counts err than replicates show.
+        ``bias`` is the bias of large counts beyond what the replicates show.
         """
         released, tail = self._released, (1 - coverage) / 2
         low, high = released.reshape(-1).copy(), released.reshape(-1).copy()
@@ -163,7 +163,7 @@ class CellPool:
         )
 
     def _find_errors(self) -> npt.NDArray[np.float32]:
-        """The standard deviations over replicates."""
+        """Return the standard deviations over replicates."""
         mean, times = self._sum / self._replicates, self._replicates
         errors = np.sqrt((self._squares - times * mean**2).clip(0) / (times - 1))
         return errors.astype(np.float32)
@@ -178,7 +178,7 @@ class CellPool:
         usual = float((squares[places] / times - (sums[places] / times) ** 2).mean())
         if usual <= 0:
             return
-        # A pair is measured by the other replicates of its cell, as the released count is by all of them.
+        # A pair is standardized by the other replicates of its cell, as the released count is by all of them.
         mean = (sums[places] - errors) / (times - 1)
         spread = self._find_spread(squares[places] - errors.astype(np.float64) ** 2, mean, times - 1, usual)
         down, up = np.quantile((mean - errors) / spread, [tail, 1 - tail])
@@ -190,13 +190,13 @@ class CellPool:
 
     @staticmethod
     def _find_spread(squares: Floats, mean: Floats, times: int, usual: float) -> Floats:
-        """The standard error of cells, drawn towards the level's."""
+        """Return the standard error of cells, shrunk towards the level's."""
         own = (squares - times * mean**2).clip(0)
         spread: Floats = np.sqrt((own + PRIOR * usual) / (times + PRIOR))
         return spread
 
     def _bound_small(self, tail: float) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-        """For each kind: how far below and above a count the interval ends, and whether zero is in it."""
+        """Return how far below and above a count of each kind its interval ends, and if it contains zero."""
         kinds = len(self._zeros)
         down, up = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
         to_zero = np.ones(kinds, dtype=np.bool_)
@@ -215,14 +215,14 @@ class CellPool:
         return down, up, to_zero
 
     def _group(self) -> list[Ints]:
-        """The kinds, each with the ones beside it that it needs to have enough pairs."""
+        """Group each kind with neighbouring ones until each group has enough pairs."""
         above = np.zeros(len(self._zeros), dtype=np.int64)
         for code, times in self._pairs:
             above += np.bincount(code // _REACH, weights=times, minlength=len(above)).astype(np.int64)
         rows = np.arange(len(above)).reshape(-1, _CONTEXTS)
         groups: list[Ints] = []
         waiting: list[Ints] = []
-        for row in rows[:0:-1]:  # from the largest values down; zero is never mixed with others
+        for row in rows[:0:-1]:  # from the largest values down; zero is never pooled with others
             waiting.append(row)
             if above[np.concatenate(waiting)].sum() >= ENOUGH:
                 groups += merge(waiting, above)
@@ -241,7 +241,7 @@ class CellPool:
 
 
 def find_value_edges(limit: int) -> Ints:
-    """Where the classes of small counts begin: 0, 1, 2, 3, and from there on half as much again."""
+    """Return where the classes of small counts begin: 0, 1, 2, 3, then growing by half each time."""
     edges = [0, 1, 2, 3]
     while edges[-1] <= limit:
         edges.append(math.ceil(1.5 * edges[-1]))
@@ -249,7 +249,7 @@ def find_value_edges(limit: int) -> Ints:
 
 
 def merge(rows: list[Ints], above: Ints) -> list[Ints]:
-    """Contexts, from the fullest down, put together until each group has enough; the rest joins the last."""
+    """Merge contexts, from the fullest down, until each group has enough pairs; the rest joins the last."""
     columns = np.stack(rows)
     pairs = above[columns].sum(axis=0)
     number, filled, numbers = 0, 0, []
@@ -267,7 +267,7 @@ def merge(rows: list[Ints], above: Ints) -> list[Ints]:
 
 
 def find_quantile(values: Ints, times: Ints, share: float) -> int:
-    """The least value that at least so large a share of all does not exceed; values come in any order."""
+    """Return the least value that at least ``share`` of all do not exceed; the values need not be sorted."""
     order = np.argsort(values, kind="stable")
     running = np.cumsum(times[order])
     return int(values[order][np.searchsorted(running, share * running[-1])])

@@ -31,7 +31,7 @@ from tallytree.releases.released import MAKER, Kind, Released
 from tallytree.sizes import Sizes, count_sizes, find_whole
 from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
 
-# Released counts in the place of true ones, as what a plan asks its query of.
+# Released counts in place of the true ones, as the input of a plan's query.
 
 Ints = npt.NDArray[np.int64]
 
@@ -46,7 +46,7 @@ class StandIn:
     levels: LevelArrays
 
     def array(self, level: int | str) -> Ints:
-        """Regions x sizes."""
+        """Return the counts of one level, regions x sizes."""
         return self.levels[self.hierarchy.index(level)]
 
     @cached_property
@@ -61,22 +61,22 @@ class StandIn:
 
 
 def answer_again(plan: Plan, counts: Sequence[Ints]) -> list[Ints]:
-    """What the plan's query gives for released counts, without noise."""
+    """Answer the plan's query for released counts, without noise."""
     levels = counts if isinstance(counts, LevelArrays) else LevelArrays(counts)
     stand_in = StandIn(plan.hierarchy, plan.sizes, plan.bounds, levels)
     return [plan.answer(stand_in, level) for level in range(len(plan.levels))]
 
 
-# The mechanism once more, on released counts in the place of true ones.
+# Replicates: runs of the mechanism on released counts in place of the true ones.
 #
-# No true count is in reach here. The noise is drawn from seeds that are stated, so that anyone can make the
-# same intervals from the same release.
+# No true count is accessible here. The noise is drawn from stated seeds, so that anyone can make the same
+# intervals from the same release.
 
 
 def replicate(
     method: Mechanism, plan: Plan, answered: Sequence[Ints], *, total: int, seed: int
 ) -> Sequence[Ints]:
-    """Counts that the mechanism makes of answers with new noise."""
+    """Run the mechanism on these answers with new noise; return its counts."""
     noise = SeededNoise(seed) if plan.delta is None else SeededGaussianNoise(seed)
     noisy = []
     for level, values in enumerate(answered):
@@ -91,8 +91,8 @@ REPLICATES, COVERAGE = 50, "0.9"
 LEAST_REPLICATES, MOST_REPLICATES = 10, 10_000
 MOST_CELLS = 10**8
 """Regions x sizes: the errors of every cell are kept until the last replicate."""
-MOST_SHARED = 10**6
-"""Up to so many, replicates are made side by side."""
+LEAST_SHARED, MOST_SHARED = 2**14, 10**7
+"""Replicates of so many cells are made side by side: for fewer the interpreter's lock is in the way."""
 TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
 
 
@@ -104,11 +104,11 @@ def add_intervals(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Kind:
-    """The same release with intervals for every count, and for sums, means and quantiles of sizes.
+    """Return the same release with intervals for every count, and for sums, means and quantiles of sizes.
 
-    They hold the true number with probability ``coverage``. The mechanism is run ``replicates`` times on the
-    released counts, and a few times more on one of the replicates, with the same noise for the same ``seed``.
-    All is made from the release alone, and costs no privacy.
+    They contain the true number with probability ``coverage``. The mechanism is run ``replicates`` times on
+    the released counts, and a few more times on one of the replicates; equal seeds give equal noise.
+    Everything is computed from the release alone, and costs no privacy.
 
     >>> import tallytree as tt
     >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
@@ -145,7 +145,7 @@ def make_intervals(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> Intervals:
-    """Intervals of what a mechanism made of measurements."""
+    """Make intervals for the counts that a mechanism found from measurements."""
     replicates = check_replicates(replicates)
     share = _check_coverage(coverage)
     start = find_whole(seed)
@@ -161,7 +161,7 @@ def make_intervals(
     released = [counts[level] for level in levels]
     cells, first = _make_pools(plan, released)
     made = runner.run(released, seeds[:replicates], [cells, first])
-    # Post-processing changes counts less when it meets them again: by how much, a second generation tells.
+    # Post-processing changes its own results less: a second round of replicates measures by how much.
     cells_again, second = _make_pools(plan, made)
     runner.run(made, seeds[replicates:], [cells_again, second])
     more = [one.find_bias() - other.find_bias() for one, other in zip(cells, cells_again, strict=True)]
@@ -190,7 +190,7 @@ def _make_pools(plan: Plan, counts: Sequence[Ints]) -> tuple[list[CellPool], lis
 
 
 def find_obstacle(release: Released) -> str | None:
-    """Why intervals are not made unless they are asked for."""
+    """Return why intervals are not made by default; None if they are."""
     if not _has_room(release):
         return TOO_MANY
     method = find_mechanism_of(release.manifest)
@@ -206,7 +206,7 @@ def _has_room(release: Released) -> bool:
 
 
 def check_replicates(replicates: object) -> int:
-    """Refuse what is no number of replicates."""
+    """Return the number of replicates; refuse one that is not valid."""
     number = find_whole(replicates)
     if number is None or not LEAST_REPLICATES <= number <= MOST_REPLICATES:
         raise IntervalsError(
@@ -235,16 +235,17 @@ class _Runner:
         seeds: Sequence[int],
         pools: Sequence[Sequence[CellPool | SummaryPool]],
     ) -> list[Ints]:
-        """Show each replicate of ``counts`` to the pools, level by level; the last one of them."""
+        """Add each replicate of ``counts`` to the pools, level by level; return the last replicate."""
         answered = answer_again(self.plan, counts)
 
         def make(_: int, seed: int) -> list[Ints]:
             solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
             return [solved[level] for level in range(len(answered))]
 
-        # Small ones are made side by side: sharing a single one out takes longer than its work.
-        is_small = sum(values.size for values in answered) <= MOST_SHARED and not self.method.small
-        together = count_processors() if is_small else 1
+        # Sharing the work of a single one out takes longer.
+        cells = sum(values.size for values in answered)
+        is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not self.method.small
+        together = count_processors() if is_shared else 1
         for first in range(0, len(seeds), together):
             for made in share_work(make, seeds[first : first + together]):
                 for pool in pools:

@@ -1,4 +1,4 @@
-"""Intervals of the numbers that are told of each region."""
+"""Intervals of the statistics of each region."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class SummaryPool:
-    """The replicates of one level, seen one after the other."""
+    """The replicates of one level, added one after the other."""
 
     def __init__(self, released: Ints, sizes: Sizes) -> None:
         self._sizes = sizes
@@ -27,23 +27,23 @@ class SummaryPool:
         self._made: list[Floats] = []
 
     def add(self, made: Ints) -> None:
-        """A replicate's counts."""
+        """Add a replicate's counts."""
         self._made.append(summarize(made, self._sizes, self._statistics))
 
     def find_spreads(self) -> Floats:
-        """The standard deviations over replicates."""
+        """Return the standard deviations over replicates."""
         spreads: Floats = np.nan_to_num(np.std(np.stack(self._made), axis=0, ddof=1))
         return spreads
 
     def finish(self, coverage: float, widths: Floats, sums: Estimates | None) -> SummaryBounds:
-        """The intervals and the errors.
+        """Return the intervals and the errors.
 
-        ``widths`` is from :func:`find_widths`. ``sums`` are unbiased estimates of the sums of sizes: where
-        they are more exact than the released sums, which are too large by what noise leaves at large
-        sizes, the true sum is looked for around them.
+        ``widths`` is from :func:`find_widths`. ``sums`` are unbiased estimates of the sums of sizes: the
+        released sums are biased upwards by the noise that remains at large sizes. Where the estimates are
+        more accurate, the intervals are centred on them.
         """
         tail = (1 - coverage) / 2
-        # A region that had no groups in a replicate says nothing there.
+        # A region without groups in a replicate contributes nothing there.
         error = np.stack(self._made) - self._value
         seen = np.isfinite(error)
         error = np.where(seen, error, 0.0)
@@ -61,7 +61,7 @@ class SummaryPool:
             high[:, place] += up * widths[place]
             if statistic.kind == "count":
                 low[:, place], high[:, place] = np.floor(low[:, place]), np.ceil(high[:, place])
-            elif statistic.kind == "size":  # a width of 1.2 must not leave an interval without any
+            elif statistic.kind == "size":  # an interval scaled by 1.2 must still contain a size
                 low[:, place], high[:, place] = np.rint(low[:, place]), np.rint(high[:, place])
         names = tuple(statistic.name for statistic in self._statistics)
         if sums is not None:
@@ -77,7 +77,7 @@ class SummaryPool:
         )
 
     def _look_around(self, sums: Estimates, coverage: float, off: Floats, low: Floats, high: Floats) -> None:
-        """Put in the intervals around unbiased sums, and means where the number of groups is known."""
+        """Set intervals around unbiased sums, and around means where the number of groups is known."""
         place = {statistic.name: at for at, statistic in enumerate(self._statistics)}
         total, mean, groups = place["size_sum"], place["size_mean"], self._value[:, place["groups"]]
         estimate, deviation = sums.value[:, 0], np.sqrt(sums.variance[:, 0])
@@ -91,7 +91,7 @@ class SummaryPool:
 
 
 def _bound_alike(error: Floats, squares: Floats, times: Ints, tail: float) -> tuple[Floats, Floats]:
-    """As for large counts: errors in units of each region's own standard error, pooled over the level."""
+    """Bound as for large counts: errors in units of a region's own standard error, pooled over the level."""
     usual = float((error**2).mean())
     if usual == 0:
         return np.zeros(len(squares)), np.zeros(len(squares))
@@ -103,7 +103,7 @@ def _bound_alike(error: Floats, squares: Floats, times: Ints, tail: float) -> tu
 
 
 def _bound_sizes(error: Floats, seen: npt.NDArray[np.bool_], tail: float) -> tuple[Floats, Floats]:
-    """Quantiles are sizes, and mostly do not move at all: each region by its own replicates, outwards."""
+    """Bound quantiles, which mostly do not move, by each region's own replicates, rounded outwards."""
     known = np.where(seen, -error, np.nan)
     if not seen.any(axis=0).all():
         known[:, ~seen.any(axis=0)] = 0.0
@@ -113,10 +113,10 @@ def _bound_sizes(error: Floats, seen: npt.NDArray[np.bool_], tail: float) -> tup
 
 
 def find_widths(first: Sequence[SummaryPool], second: Sequence[SummaryPool]) -> Floats:
-    """By how much the spread of replicates falls short, for each statistic: a factor of at least one.
+    """Return the factor by which the spread of replicates falls short, for each statistic: at least one.
 
-    Post-processing leaves counts that it changes less when it meets them again, so replicates of a release
-    differ less than releases do. A second round of replicates measures the shortfall (iterated bootstrap).
+    Post-processing changes its own results less than other counts, so replicates of a release differ less
+    than releases do. A second round of replicates measures the shortfall (iterated bootstrap).
     """
     ratios: list[Floats] = []
     for one, other in zip(first, second, strict=True):

@@ -15,16 +15,16 @@ from tallytree.privacy.budget import UNITS, Loss, UnitName
 FORMAT = "tallytree-ledger-1"
 CREATE, CHARGE = "create", "charge"
 START = "0" * 64
-"""What the first entry has for the hash of an entry before it."""
+"""The ``previous`` hash of the first entry."""
 MOST_DIGITS = 200
-"""Of an amount. A rho may be made of the squares of several epsilons, of at most 40 digits each."""
+"""The most digits of an amount. A rho may be made of the squares of several epsilons of up to 40 digits."""
 
 _AMOUNT = re.compile(rf"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of a ledger, as it stands in the database: also when somebody changed it there."""
+    """One line of a ledger, as it is in the database, even if somebody changed it there."""
 
     number: int
     """From 1 on, without gaps, over all datasets."""
@@ -32,7 +32,7 @@ class Entry:
     kind: str
     """``create``: a dataset gets its total budget; ``charge``: some of it is spent."""
     unit: str
-    """In what the dataset's budget is kept: ``epsilon``, or ``rho`` for Gaussian noise."""
+    """The unit of the dataset's budget: ``epsilon``, or ``rho`` for Gaussian noise."""
     amount: str
     """Exact, in lowest terms: "1/3"."""
     what: str
@@ -52,7 +52,7 @@ class Entry:
         return number if str(number) == self.amount else None
 
     def compute_hash(self) -> str:
-        """SHA-256 over the canonical form: the JSON list of the format's name and all other fields.
+        """Return the SHA-256 of the canonical form: the JSON list of the format's name and all other fields.
 
         ASCII, no blanks. The hash of the entry before is one of the fields, so that a hash stands for
         all entries up to its own.
@@ -65,7 +65,7 @@ class Entry:
 def follow(
     entries: Sequence[Entry], *, dataset: str, kind: str, unit: str, amount: Fraction, what: str, time: str
 ) -> Entry:
-    """The entry that comes after ``entries``."""
+    """Return the entry that comes after ``entries``."""
     previous = entries[-1].hash if entries else START
     entry = Entry(len(entries) + 1, dataset, kind, unit, str(amount), what, time, previous)
     return replace(entry, hash=entry.compute_hash())
@@ -83,11 +83,11 @@ class Fault:
 
 
 def find_break(entries: Sequence[Entry]) -> Fault | None:
-    """The first entry that was changed, is missing or is out of place, as far as the chain can tell.
+    """Return the first entry that was changed, is missing or is out of place, as far as the chain shows.
 
-    The hashes have no key. What the chain alone cannot tell is that the *last* entries were cut off, or
-    that somebody wrote the ledger anew from some entry on, with hashes to match. A hash that is kept
-    elsewhere gives both away, and every release keeps one: that of its own charge, in its manifest.
+    The hashes have no key. The chain alone cannot show that the *last* entries were cut off, or that
+    somebody rewrote the ledger from some entry on, with matching hashes. A hash that is kept elsewhere
+    shows both, and every release keeps one: that of its own charge, in its manifest.
     """
     if not entries:
         return Fault(1, "is missing")  # no ledger is made without one
@@ -107,7 +107,7 @@ def find_break(entries: Sequence[Entry]) -> Fault | None:
 # What the entries of a ledger add up to, exactly, and what they may not do.
 
 MOST_BALANCE_DIGITS = 1000
-"""Of a sum. Fractions with many different denominators add up to ever longer ones."""
+"""The most digits of a sum. Fractions with many different denominators add up to ever longer ones."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Balance:
         return self.total - self.spent
 
     def price(self, loss: Loss) -> Fraction:
-        """What a loss costs in the unit of this budget; refused if no amount of it covers the loss."""
+        """Return what a loss costs in the unit of this budget; refuse a loss that no amount of it covers."""
         amount = loss.count(self.unit)
         if amount is None:
             raise LedgerError(
@@ -136,7 +136,7 @@ class Balance:
         return amount
 
     def charge(self, amount: Fraction) -> Balance:
-        """The balance after a charge, which is refused if it does not fit."""
+        """Return the balance after a charge; refuse a charge that does not fit."""
         if amount > self.remaining:
             raise LedgerError(
                 f"The budget of dataset {show(self.dataset)} does not allow this: requested "
@@ -158,7 +158,7 @@ Balances = dict[str, Balance]
 
 
 def enter(balances: Balances, entry: Entry) -> None:
-    """Change the balances as an entry says; refuse an entry that a ledger may not have."""
+    """Apply an entry to the balances; refuse an entry that a ledger may not have."""
     amount = entry.exact_amount
     if amount is None:
         raise LedgerError("Its amount is not a number above zero in lowest terms.")
@@ -181,7 +181,7 @@ def enter(balances: Balances, entry: Entry) -> None:
 
 
 def add_up(entries: Sequence[Entry]) -> tuple[Balances, Fault | None]:
-    """The balances, up to the first entry that a ledger may not have, and what is wrong with that."""
+    """Return the balances, up to the first entry that a ledger may not have, and what is wrong with it."""
     balances: Balances = {}
     for number, entry in enumerate(entries, start=1):
         try:
@@ -192,7 +192,7 @@ def add_up(entries: Sequence[Entry]) -> tuple[Balances, Fault | None]:
 
 
 def find_balance(balances: Balances, dataset: str | None) -> Balance:
-    """The balance of a dataset, which need not be named if it is the only one."""
+    """Return the balance of a dataset, which need not be named if it is the only one."""
     if dataset is None and len(balances) == 1:
         return next(iter(balances.values()))
     if dataset is None:
@@ -203,6 +203,6 @@ def find_balance(balances: Balances, dataset: str | None) -> Balance:
 
 
 def show_amount(number: Fraction) -> str:
-    """Exact if that is short; what is shown for people to read need not fill pages."""
+    """Return an amount for people to read: exact if that is short, otherwise rounded."""
     text = str(number)
     return text if len(text) <= 24 else f"about {float(number):.6g}"

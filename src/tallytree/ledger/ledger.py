@@ -43,7 +43,7 @@ Place = str | os.PathLike[str]
 """The path of a SQLite file, or ``postgresql://user@host/database``."""
 
 Begin = Callable[["Transaction", bool], None]
-"""Writes the first entries of a ledger, or more entries; told whether the ledger is new."""
+"""Writes the first entries of a ledger, or further ones; its argument says whether the ledger is new."""
 
 SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
 
@@ -51,7 +51,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def open_store(place: Place) -> Store:
-    """The store of a ledger that there is. Nothing is ever made by looking for it."""
+    """Open the store of an existing ledger. Nothing is ever created by opening it."""
     from tallytree.ledger import postgres_store, sqlite_store
 
     if address := _find_url(place):
@@ -74,7 +74,7 @@ def write_to(place: Place, begin: Begin) -> None:
 
 
 def _find_url(place: Place) -> str:
-    """The URL that a place is; none if it is a path."""
+    """The URL of a place; an empty text if it is a path."""
     if not isinstance(place, (str, os.PathLike)):
         raise LedgerError("A ledger is given by its path or URL.")
     if not isinstance(place, str) or not _URL.match(place):
@@ -89,7 +89,7 @@ LONGEST_NAME, LONGEST_WHAT = 100, 500
 
 @dataclass(frozen=True)
 class Record:
-    """All that a ledger holds, found to be whole."""
+    """All that a ledger holds, after its checks."""
 
     entries: Sequence[Entry]
     balances: Balances
@@ -98,7 +98,7 @@ class Record:
 class Ledger:
     """What was spent on each dataset, and the one place where spending more is allowed or refused.
 
-    ``Ledger(place)`` opens one that there is; :meth:`create` makes one. It may be used by any number of
+    ``Ledger(place)`` opens an existing ledger; :meth:`create` makes one. It may be used by any number of
     processes and threads at the same time.
 
     >>> from tempfile import TemporaryDirectory
@@ -127,10 +127,10 @@ class Ledger:
         delta: Exact | None = None,
         rho: Exact | None = None,
     ) -> Self:
-        """Give a dataset its total budget: in a new ledger, or in the one that there is.
+        """Give a dataset its total budget, in a new ledger or an existing one.
 
         The budget is an epsilon; or with ``delta``, for releases with Gaussian noise, the largest rho that
-        implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed once it was given.
+        implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed later.
         """
         name = _check_name(dataset)
         (total,), settled = split_loss([name], Budget(epsilon=epsilon, rho=rho, delta=delta))
@@ -141,7 +141,7 @@ class Ledger:
 
         def begin(transaction: Transaction, is_new: bool) -> None:
             record = Record([], {}) if is_new else trust(transaction.read())
-            # The random name tells ledgers apart that are created in the same second.
+            # The random name distinguishes ledgers that are created in the same second.
             what = f"total budget {secrets.token_hex(8)}"
             entry = _write_next(record, name, CREATE, unit, total, what)
             transaction.append(entry)
@@ -151,25 +151,25 @@ class Ledger:
         return cls(place)
 
     def read(self) -> Record:
-        """Everything; refused if anything in it was changed."""
+        """Return all entries and balances; refuse a ledger in which anything was changed."""
         return trust(self._store.read())
 
     def balance(self, dataset: str | None = None) -> Balance:
-        """A dataset's budget and what is left of it; the dataset may be left out if it is the only one."""
+        """Return a dataset's budget and what is left of it; the only dataset need not be named."""
         return find_balance(self.read().balances, dataset)
 
     def require(self, loss: Loss | Exact, *, dataset: str | None = None) -> None:
-        """Refuse what a charge would refuse now. Only a charge itself secures anything."""
+        """Refuse a loss that a charge would refuse now. Only a charge itself secures anything."""
         balance = self.balance(dataset)
         balance.charge(balance.price(Loss.of(loss)))
 
     def charge(self, loss: Loss | Exact, *, what: str, dataset: str | None = None) -> Receipt:
         """Spend some of a dataset's budget; when this returns, that is on the disk and cannot be undone.
 
-        ``loss`` is an epsilon, or what a plan costs: ``plan.loss``. ``what`` says for what, and is public.
+        ``loss`` is an epsilon, or what a plan costs: ``plan.loss``. ``what`` is the purpose, which is public.
         One transaction: wait for all other writers, check the whole chain, refuse what does not fit, add the
-        entry, look that it is there, commit. Nothing that is to be paid for may be done before; and if this
-        raises anything at all, nothing may be done after it.
+        entry, check that it is there, commit. Nothing that is to be paid for may be done before this returns,
+        nor at all if this raises anything.
         """
         asked = Loss.of(loss)
         if not isinstance(what, str) or len(what) > LONGEST_WHAT or not what.isprintable():
@@ -196,17 +196,16 @@ class Ledger:
     def verify(self, releases: Sequence[Released] = ()) -> Verification:
         """Check the whole chain and all sums, and that each of the releases was paid for.
 
-        The chain finds every entry that was changed, taken out or put elsewhere, but its last entries: if
-        those are cut off, or written anew with new hashes, what is left looks whole. A release that names
-        one of them in its manifest gives that away, so verify with the releases that you have, at least
-        with the last one.
+        The chain shows every entry that was changed, removed or moved, except for the last ones: if those
+        are cut off, or rewritten with new hashes, the rest looks whole. A release that names one of them in
+        its manifest shows that, so verify with the releases that you have, at least with the last one.
         """
         from tallytree.ledger.ledger_check import audit
 
         return audit(self._store.read(), releases)
 
     def _settle(self) -> None:
-        """After a commit that ended badly, look whether the charge is there."""
+        """After a commit that failed, check whether the charge is there."""
         attempt: Attempt | None = self._own.attempt
         if attempt is None or attempt.is_certain:
             return
@@ -221,9 +220,9 @@ class Ledger:
 
     @contextmanager
     def tell_what_was_spent(self, is_used: Callable[[Receipt], bool] = lambda _: False) -> Iterator[None]:
-        """Let every exception that leaves the block say what this thread's charge in it has cost.
+        """Add a note to every exception that leaves the block: what this thread's charge in it has cost.
 
-        ``is_used`` tells whether the charge was of use all the same: its release is there.
+        ``is_used`` tells whether the charge was of use all the same, because its release exists.
         """
         self._own.attempt = None
         try:
@@ -241,14 +240,14 @@ class Ledger:
 
 
 def open_ledger(ledger: Ledger | Place) -> Ledger:
-    """A ledger that may be given as one, or by its place."""
+    """Return a ledger that is given itself, or by its place."""
     return ledger if isinstance(ledger, Ledger) else Ledger(ledger)
 
 
 def trust(entries: Sequence[Entry]) -> Record:
-    """The entries with what they add up to, or an error that names the first one that is wrong.
+    """Return the entries with their balances; refuse them with an error that names the first wrong one.
 
-    All of them are checked every time: the balance is as good as the entries that it is the sum of.
+    All of them are checked every time: a balance is only as good as the entries that it is the sum of.
     """
     fault = find_break(entries)
     if fault is None:

@@ -20,10 +20,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def audit(entries: Sequence[Entry], releases: Sequence[Released] = ()) -> Verification:
-    """Recompute everything; an example names the first entry that is wrong.
+    """Recompute everything; the example of a failed check names the first entry that is wrong.
 
-    What the chain alone cannot tell (entries cut off at its end, or written anew with new hashes), the
-    releases can, up to the last entry that one of them names.
+    The releases show what the chain alone cannot (entries cut off at its end, or rewritten with new hashes),
+    up to the last entry that one of them names.
     """
     checks = [
         _check("chain", "every entry is as it was written and follows the one before", find_break(entries)),
@@ -69,8 +69,8 @@ def _find_problem(entries: Sequence[Entry], release: Released) -> str:
 def _find_doubles(releases: Sequence[Released]) -> list[str]:
     """Different releases that name the same entry; copies of one release may.
 
-    What was paid for are the noisy answers. They are compared themselves, not by what manifests say of their
-    files: a copy may have been given intervals, or be in memory only, and a digest can be made up.
+    A charge pays for the noisy answers. These are compared themselves, not by what manifests say of their
+    files: a copy may have been given intervals, or be in memory only, and a digest can be forged.
     """
     paid: dict[str, Released] = {}
     problems = []

@@ -12,9 +12,9 @@ from tallytree.ledger.store import TABLE, WAIT_SECONDS, Store
 CONNECT_SECONDS = 20
 
 LOCK = 0x7A11_7EE1
-"""The number of the lock that writers take turns with. Such a lock needs no right on the table beyond
-those to read and to add rows, so users who release need not be able to change what is there. What they may
-add, policies of the database say, which the documentation has: charges, and no budgets."""
+"""The number of the advisory lock with which writers take turns. It needs no right on the table beyond those
+to read and to add rows, so users who release need not be able to change existing rows. Policies of the
+database, which are in the documentation, say what they may add: charges, and no budgets."""
 
 REASONS = {
     "InsufficientPrivilege": "the database user has no right to this: whoever owns the ledger can give the "
@@ -42,7 +42,7 @@ class PostgresStore(Store):
     absence_is_certain = False
 
     def lock(self, connection: sa.Connection) -> None:
-        """Wait for all other writers; at the end, wait for the disk, whatever the server's defaults are."""
+        """Wait for all other writers; make the commit wait for the disk, whatever the server's defaults."""
         connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'")
         durability = connection.exec_driver_sql("SHOW synchronous_commit").scalar_one()
         if durability != "remote_apply":  # which is more than "on"
@@ -50,7 +50,7 @@ class PostgresStore(Store):
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
 
     def explain(self, error: BaseException | None) -> str:
-        """By the driver's class of error or the classes above it."""
+        """Explain an error by its class in the driver, or by the classes above it."""
         names = [kind.__name__ for kind in type(error).__mro__]
         if "UndefinedTable" in names and self._is_hidden():
             return HIDDEN
@@ -60,7 +60,7 @@ class PostgresStore(Store):
         return reason or "the database failed"
 
     def _is_hidden(self) -> bool:
-        """Whether there is a ledger where the user may not look. That it is there, everybody may know."""
+        """Whether there is a ledger where the user may not look. Its existence is not secret."""
         hidden = sa.text(
             "SELECT count(*) FROM pg_catalog.pg_class WHERE relname = :name "
             "AND NOT has_schema_privilege(relnamespace, 'USAGE')"
@@ -71,7 +71,7 @@ class PostgresStore(Store):
 
 
 def connect_postgres(address: str) -> PostgresStore:
-    """The database at a URL; nothing is asked of it yet."""
+    """Return the store for the database at a URL, without connecting to it yet."""
     try:
         import psycopg  # noqa: F401
     except ImportError:
@@ -80,7 +80,7 @@ def connect_postgres(address: str) -> PostgresStore:
         url = sa.make_url(address).set(drivername="postgresql+psycopg")
         if "connect_timeout" not in url.query:
             url = url.update_query_dict({"connect_timeout": str(CONNECT_SECONDS)})
-        # Read committed: what is read after the lock was had is what the writers before left behind.
+        # Read committed: what is read after taking the lock is what the writers before have committed.
         engine = sa.create_engine(url, poolclass=sa.NullPool, isolation_level="READ COMMITTED")
     except (sa.exc.SQLAlchemyError, ValueError):
         # Not what the library says of it: the URL may hold a password.
@@ -89,7 +89,7 @@ def connect_postgres(address: str) -> PostgresStore:
 
 
 def open_postgres(address: str) -> PostgresStore:
-    """The ledger of a database that has one."""
+    """Open the ledger of a database that has one."""
     store = connect_postgres(address)
     store.check()
     return store

@@ -13,7 +13,7 @@ from tallytree.ledger.entries import MOST_BALANCE_DIGITS, Balance, Entry, show_a
 from tallytree.ledger.entries import MOST_DIGITS as MOST_AMOUNT_DIGITS
 from tallytree.privacy.budget import UNITS, UnitName
 
-# What became of a charge, said with every error that may come after it.
+# What became of a charge, stated with every error that may come after it.
 #
 # A charge comes before the noise that it pays for, so whatever goes wrong later has cost something. The
 # words about it are a note on the exception (:meth:`BaseException.add_note`): that keeps the exception what
@@ -21,7 +21,7 @@ from tallytree.privacy.budget import UNITS, UnitName
 
 
 class Outcome(str):
-    """A note of ours, told apart from those of libraries, which may show data."""
+    """A note of ours, as opposed to those of libraries, which may show data."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ class Attempt:
     """The release that it paid for was written."""
 
     def describe(self) -> Outcome:
-        """What was spent, and for what."""
+        """Say what was spent, and for what."""
         from tallytree.ledger.entries import show_amount  # not sooner: every command has this module
 
         amount = f"{self.receipt.unit.capitalize()} {show_amount(self.receipt.charged)}"
@@ -54,13 +54,13 @@ class Attempt:
 
 
 def note(error: BaseException, outcome: Outcome) -> None:
-    """Say the outcome with the error, unless that was done already."""
+    """Add the outcome as a note to the error, unless that was done already."""
     if not _find_notes(error):
         error.add_note(outcome)
 
 
 def find_outcome(error: BaseException) -> str:
-    """What was said with the error, or with those that led to it."""
+    """Return the outcome that was noted on the error, or on those that led to it."""
     seen: list[BaseException] = []
     current: BaseException | None = error
     while current is not None and current not in seen:
@@ -94,12 +94,12 @@ class Receipt:
     unit: UnitName
     charged: Fraction
     spent: Fraction
-    """On the dataset, this charge included."""
+    """In all on the dataset, this charge included."""
     remaining: Fraction
 
     @classmethod
     def of(cls, entry: Entry, balance: Balance) -> Self:
-        """For an entry, with the balance after it."""
+        """Return the receipt for an entry, with the balance after it."""
         charged = Fraction(entry.amount)
         return cls(
             entry.dataset, entry.number, entry.hash, balance.unit, charged, balance.spent, balance.remaining
@@ -107,7 +107,7 @@ class Receipt:
 
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
-        """From a manifest; a ValueError if it is not a receipt."""
+        """Parse the receipt of a manifest; raise a ValueError if it is not a receipt."""
         kinds = {"dataset": str, "entry": int, "hash": str, "unit": str} | dict.fromkeys(NUMBERS, str)
         if set(value) != set(kinds) or any(type(value[name]) is not kind for name, kind in kinds.items()):
             raise ValueError("not a receipt")
@@ -121,7 +121,7 @@ class Receipt:
         return cls(**{**value, **numbers})
 
     def to_dict(self) -> dict[str, str | int]:
-        """For the manifest: numbers as exact text."""
+        """Return the receipt for the manifest, with numbers as exact text."""
         numbers = {name: str(getattr(self, name)) for name in NUMBERS}
         return {
             "dataset": self.dataset,
@@ -132,7 +132,7 @@ class Receipt:
         }
 
     def describe(self) -> str:
-        """For people."""
+        """Describe the receipt in a sentence, for people."""
         charged, spent, remaining = map(show_amount, (self.charged, self.spent, self.remaining))
         return (
             f"{self.unit.capitalize()} {charged} was charged to dataset {show(self.dataset)}, as entry "
@@ -141,7 +141,7 @@ class Receipt:
 
 
 def read_receipt(manifest: Mapping[str, Any]) -> Receipt | None:
-    """The ledger's receipt that a manifest carries; none if no ledger was charged."""
+    """Return the ledger's receipt in a manifest; None if no ledger was charged."""
     ledger = manifest["privacy"].get("ledger")
     if not isinstance(ledger, Mapping):
         return None

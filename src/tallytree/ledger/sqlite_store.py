@@ -34,7 +34,7 @@ LONGEST_VALUE = 1_000_000
 
 
 class SQLiteStore(Store):
-    """A file, which is never made by opening it."""
+    """A file, which is never created by opening it."""
 
     absence_is_certain = True  # a connection that is closed has committed, or never will
 
@@ -43,11 +43,11 @@ class SQLiteStore(Store):
         self.shown = f"The ledger {show(name or path, most=150)}"
 
     def lock(self, connection: sa.Connection) -> None:
-        """Wait for the file's one writer's lock, before anything is read."""
+        """Wait for the file's only write lock, before anything is read."""
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def explain(self, error: BaseException | None) -> str:
-        """By the code, the first words of which are the kind of error."""
+        """Explain an error by its code, whose first words are the kind of error."""
         if isinstance(error, UnicodeError):  # of a message that quotes the file
             return "the file is damaged"
         name = str(getattr(error, "sqlite_errorname", ""))
@@ -55,7 +55,7 @@ class SQLiteStore(Store):
 
 
 def open_sqlite(path: Path) -> SQLiteStore:
-    """The ledger in a file that there is."""
+    """Open the ledger in an existing file."""
     shown = show(path, most=150)
     try:
         if not path.exists():
@@ -72,10 +72,10 @@ def open_sqlite(path: Path) -> SQLiteStore:
 
 
 def make_sqlite(path: Path, begin: Callable[[Transaction], None]) -> None:
-    """A new file for its owner alone, which ``begin`` fills: it appears complete or not at all.
+    """Make a new file for its owner alone, which ``begin`` fills: it appears complete or not at all.
 
     It is linked to its name rather than renamed, since a rename would replace a ledger that somebody else
-    made there in the meantime, and what was charged to that one.
+    made there in the meantime, and lose what was charged to that one.
     """
     stage = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}")
     try:
@@ -96,7 +96,7 @@ def make_sqlite(path: Path, begin: Callable[[Transaction], None]) -> None:
 
 
 def _connector(path: Path) -> Callable[[], sqlite3.Connection]:
-    # mode=rw: a file that is not there is an error, and one that may not be written to is opened to read.
+    # mode=rw: a missing file is an error, and a file that may not be written to is opened read-only.
     address = f"file:{quote(os.fsencode(path.absolute()))}?mode=rw"
 
     def connect() -> sqlite3.Connection:
@@ -123,13 +123,13 @@ PROGRAMS = """
         sql GLOB 'CREATE TABLE *' OR sql GLOB 'CREATE INDEX *' OR sql GLOB 'CREATE UNIQUE INDEX *'
     ) LIMIT 1
 """
-"""By the text, as SQLite writes it: that is what it goes by itself, whatever the other columns say."""
+"""By the statement as SQLite writes it, which is what SQLite itself uses, whatever the other columns say."""
 
 
 def _refuse_programs(connection: sqlite3.Connection) -> None:
-    """Views and triggers run when a file is used: they could hide a charge, or go on for ever.
+    """Refuse views and triggers, which run when a file is used: they could hide a charge, or never end.
 
-    SQLite would also ask a function of ours each time, but a signal that comes in there is lost.
+    SQLite could also call a function of ours each time (an authorizer), but a signal in there is lost.
     """
     if connection.execute(PROGRAMS).fetchone() is not None:
         error = sqlite3.DatabaseError("not a ledger")

@@ -38,7 +38,7 @@ class Transaction:
         self._connection = connection
 
     def read(self) -> list[Entry]:
-        """All entries."""
+        """Return all entries."""
         return read_entries(self._connection)
 
     def append(self, entry: Entry) -> None:
@@ -46,14 +46,14 @@ class Transaction:
         self._connection.execute(sa.insert(TABLE).values(asdict(entry)))
 
     def make_table(self) -> bool:
-        """Make the table unless there is one; whether it was made."""
+        """Make the table unless there is one; return whether it was made."""
         is_new = not sa.inspect(self._connection).has_table(TABLE.name)
         if is_new:
             TABLE.create(self._connection)
         return is_new
 
     def commit(self) -> None:
-        """Make it last: when this returns, the entry is on the disk."""
+        """Commit the transaction: when this returns, the entry is on the disk."""
         self._connection.commit()
 
 
@@ -64,13 +64,13 @@ class Store(ABC):
     """Its name for messages, which shows no password."""
 
     absence_is_certain: bool
-    """Whether an entry that is not there after its commit failed cannot appear later."""
+    """Whether an entry that is missing after its commit failed can never appear later."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
 
     def read(self) -> list[Entry]:
-        """All entries, as they were at one moment."""
+        """Return all entries, as they were at one moment."""
         with self._connect() as connection:
             return read_entries(connection)
 
@@ -81,7 +81,7 @@ class Store(ABC):
 
     @contextmanager
     def write(self) -> Iterator[Transaction]:
-        """Alone with the ledger; leaving without a commit undoes everything."""
+        """Yield a transaction without other writers; leaving without a commit undoes everything."""
         with self._connect() as connection:
             self.lock(connection)
             yield Transaction(connection)
@@ -92,7 +92,7 @@ class Store(ABC):
 
     @abstractmethod
     def explain(self, error: BaseException | None) -> str:
-        """Why the database cannot be used, as the end of a sentence, from what its driver says.
+        """Return why the database cannot be used, as the end of a sentence, from what its driver says.
 
         The driver's own words are never shown: they may hold a password or values.
         """
@@ -111,7 +111,7 @@ class Store(ABC):
 
 
 def read_entries(connection: sa.Connection) -> list[Entry]:
-    """All entries by their numbers, whatever is in them, up to the first that is out of place."""
+    """Return all entries by their numbers, whatever is in them, up to the first that is out of place."""
     entries: list[Entry] = []
     for row in connection.execute(sa.select(TABLE).order_by(TABLE.c.number)):
         entries.append(Entry(*row))

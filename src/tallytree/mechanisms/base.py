@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import ClassVar, Literal
@@ -29,8 +29,8 @@ Ints = npt.NDArray[np.int64]
 RegionTotals = Literal["unused", "optional", "needed"]
 
 
-SMALL = 2**16
-"""Regions x sizes up to which a problem is small."""
+TINY, SMALL = 2**14, 2**19
+"""Regions x sizes up to which a problem is solved in one go; and on one processor, as threads cost more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Mechanism(ABC):
     region_totals: ClassVar[RegionTotals] = "unused"
     """Whether it keeps public numbers of groups of regions below the root."""
     small: ClassVar[bool] = False
-    """Its time or memory grows out of hand: for small problems, to compare with."""
+    """Its time or memory grows too fast for large problems; it serves for comparison on small ones."""
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
     solver_module: ClassVar[str] = ""
@@ -67,7 +67,7 @@ class Mechanism(ABC):
         return None if self.consistent else "its counts do not add up"
 
     def require(self) -> None:
-        """Load the solver: a library that is missing must be found out before noise is drawn."""
+        """Load the solver, so that a missing library is found before noise is drawn."""
         if self.solver_module:
             import_module(self.solver_module)
 
@@ -85,7 +85,7 @@ class Mechanism(ABC):
         total: TotalKind = "public",
         protect: Protected = "person",
     ) -> Plan:
-        """What to measure, and with how much noise.
+        """Plan what to measure, and with how much noise.
 
         ``budget`` weighs the levels (None: evenly); ``public_totals`` is the level down to which the
         regions' numbers of groups are public, and will be kept (None: only the root's). With ``delta`` the
@@ -107,7 +107,7 @@ class Mechanism(ABC):
     def plan_within(
         self, budget: Budget, hierarchy: Hierarchy, *, sizes: Sizes, bounds: Bounds | None
     ) -> Plan:
-        """The same with the budget as one value."""
+        """Plan what to measure, as :meth:`plan` does, with the budget as one value."""
         if isinstance(hierarchy, Hierarchy):
             budget = self._settle_totals(budget, hierarchy.levels)
         query = self.find_query(budget.total)
@@ -130,13 +130,13 @@ class Mechanism(ABC):
         return find_query(self.query.when_private or self.query.name)
 
     def draft(self, budget: Budget, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
-        """What a plan will cost, before the regions are known: as if each level had one."""
+        """Return what a plan will cost, before the regions are known: as if each level had one region."""
         settled = self._settle_totals(budget, levels)
         query = self.find_query(budget.total)
         return draft_plan(query, dict.fromkeys(levels, 1), settled, sizes=sizes, bounds=bounds)
 
     def _settle_totals(self, budget: Budget, levels: Sequence[str]) -> Budget:
-        """The budget with the level down to which totals are public, if this mechanism can have it so."""
+        """Return the budget with the level down to which totals are public, if this mechanism supports it."""
         level = budget.public_totals
         if self.region_totals == "unused" and level is not None:
             raise MechanismError(f"{self.name} cannot keep public totals of regions: leave them out.")
@@ -149,7 +149,7 @@ class Mechanism(ABC):
         return budget
 
     def calibrate(self, plan: Plan) -> Plan:
-        """The plan as this mechanism measures it: as it is, with the noise that epsilon asks for."""
+        """Return the plan as this mechanism measures it: unchanged, with the noise that epsilon requires."""
         return plan
 
     def postprocess(self, measurements: Measurements, *, total: int | None = None) -> Solution:
@@ -168,14 +168,12 @@ class Mechanism(ABC):
 
     @contextmanager
     def _prepare(self, plan: Plan) -> Iterator[None]:
-        """Many kernels will be called: a small problem is solved in one go, on one processor."""
+        """Prepare for many kernel calls: small problems are solved on one processor, tiny ones in one go."""
         shapes = [plan.shape(level) for level in range(len(plan.levels))]
-        if not self.small and sum(regions * sizes for regions, sizes in shapes) <= SMALL:
-            with hold_signals(), one_processor():
-                yield
-        else:
-            with expect_holds():
-                yield
+        cells = sum(regions * sizes for regions, sizes in shapes)
+        hold = hold_signals if cells <= TINY and not self.small else expect_holds
+        with hold(), one_processor() if cells <= SMALL else nullcontext():
+            yield
 
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
@@ -200,7 +198,7 @@ class Mechanism(ABC):
     ) -> Evidence:
         """The same on what fits: the squares between the query's answers added up, a level by 1 / scale^2.
 
-        A mechanism with another objective, or with a certificate, has its own way.
+        A level weighs 1 / scale^2. A mechanism with another objective, or with a certificate, overrides this.
         """
         from tallytree.solvers.solution import add_squares_at, weigh_levels
 
@@ -211,7 +209,7 @@ class Mechanism(ABC):
 
     @property
     def twin(self) -> Mechanism | None:
-        """A fast mechanism for the same model, by which the solutions of a slow one can be checked."""
+        """A fast mechanism for the same model, with which the solutions of a slow one can be checked."""
         return None
 
     def _check(self, measurements: Measurements, total: int | None) -> int | None:

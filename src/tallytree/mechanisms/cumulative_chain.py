@@ -18,9 +18,9 @@ SOLVERS = ("isotonic", "tables")
 class CumulativeChain(Mechanism):
     """Measure cumulative counts along a chain through the whole tree; fit the chain (C6) - (C10).
 
-    ``calibration`` is how much noise there is. "sound" is what the chain query needs, its sensitivity
-    being the number of regions at the level. "published" is the paper's, which takes it for 1: its real
-    privacy loss is (regions of all levels) / (levels) times the epsilon asked for, 1,066 times on the
+    ``calibration`` sets the scale of the noise. "sound" is what the chain query needs, whose sensitivity is
+    the number of regions at the level. "published" is the paper's, which assumes a sensitivity of 1: its
+    real privacy loss is (regions of all levels) / (levels) times the requested epsilon, 1,066 times on the
     paper's Census hierarchy. The plan states the real epsilon. It exists to reproduce the paper's table,
     and cannot make a release. ``solver`` is "isotonic" (linear time) or "tables" (the paper's
     recurrence, for reference); both find the same optimum.
@@ -56,7 +56,7 @@ class CumulativeChain(Mechanism):
         return None if self.calibration == "sound" else "its published noise hides less than it says"
 
     def calibrate(self, plan: Plan) -> Plan:
-        """As it is if sound; as published, the paper's noise with the epsilon that it really has."""
+        """Return the plan unchanged if sound; if published, with the paper's noise and its real epsilon."""
         if self.calibration == "sound":
             return plan
         unit = plan.unit

@@ -16,8 +16,8 @@ class CumulativeQIP(QIP):
     """Measure the cumulative query; solve the quadratic integer program of Model M_c with a general solver.
 
     ``solver`` is "scip" or "gurobi"; both find the same optimum. Gurobi is for those who have a licence: the
-    restricted one that gurobipy brings along ends at 2,000 variables (regions x sizes). ``time_limit`` is in
-    seconds; a model that takes longer is an error that says how near the solver came.
+    restricted one that comes with gurobipy is limited to 2,000 variables (regions x sizes). ``time_limit``
+    is in seconds; a model that takes longer raises an error that states the gap.
     """
 
     name: ClassVar[str] = "cumulative-qip"
@@ -41,7 +41,7 @@ class CumulativeQIP(QIP):
 
     @property
     def twin(self) -> Mechanism:
-        """Counts for the same model that are near its optimum, and never better."""
+        """A mechanism for the same model, whose counts are near its optimum and never better."""
         from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 
         return CumulativeJoint(smooth=False)

@@ -14,7 +14,7 @@ from tallytree.solvers.solution import Solution
 class CumulativeQP(Mechanism):
     """Measure the cumulative query; solve Model M_c without integrality, round, and take differences.
 
-    What is rounded no longer adds up: neither subregions to their region, nor a level to the total.
+    After rounding, counts no longer add up: neither subregions to their region, nor a level to the total.
     """
 
     name: ClassVar[str] = "cumulative-qp"

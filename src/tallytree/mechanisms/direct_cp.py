@@ -14,7 +14,7 @@ from tallytree.solvers.solution import Evidence, Solution
 class DirectCP(Mechanism):
     """Measure the sizes query; the dynamic program on cost tables, each entry by a constraint solver.
 
-    The paper's first version of ``direct-dp``, which does not use that the tables are convex: every
+    The paper's first version of ``direct-dp``, which does not exploit the convexity of the tables: every
     problem of its equation (d) goes to OR-tools CP-SAT, with a table constraint for each child.
     """
 
@@ -48,7 +48,7 @@ class DirectCP(Mechanism):
 
     @property
     def twin(self) -> Mechanism:
-        """The same optimum in no time."""
+        """A fast mechanism that finds the same optimum."""
         from tallytree.mechanisms.direct_dp import DirectDP
 
         return DirectDP()

@@ -18,7 +18,7 @@ class DirectDP(Mechanism):
     """Measure the sizes query; take the nearest whole counts that add up (Model M_H), exactly.
 
     Minimises (H1), each level weighted by its inverse variance (all 1 for an even split, as in the
-    paper), subject to (H2) - (H4). ``solver`` is how: "projection" (fast, whatever epsilon) or "tables"
+    paper), subject to (H2) - (H4). ``solver`` is "projection" (fast at any epsilon) or "tables"
     (the paper's cost tables, for reference). Both return the same optimum, with a certificate.
     """
 

@@ -16,8 +16,8 @@ class DirectQIP(QIP):
     """Measure the sizes query; solve the quadratic integer program of Model M_H with a general solver.
 
     ``solver`` is "scip" or "gurobi"; both find the same optimum. Gurobi is for those who have a licence: the
-    restricted one that gurobipy brings along ends at 2,000 variables (regions x sizes). ``time_limit`` is in
-    seconds; a model that takes longer is an error that says how near the solver came.
+    restricted one that comes with gurobipy is limited to 2,000 variables (regions x sizes). ``time_limit``
+    is in seconds; a model that takes longer raises an error that states the gap.
     """
 
     name: ClassVar[str] = "direct-qip"
@@ -41,7 +41,7 @@ class DirectQIP(QIP):
 
     @property
     def twin(self) -> Mechanism:
-        """The same optimum in no time."""
+        """A fast mechanism that finds the same optimum."""
         from tallytree.mechanisms.direct_dp import DirectDP
 
         return DirectDP()

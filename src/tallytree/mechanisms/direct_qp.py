@@ -14,7 +14,7 @@ from tallytree.solvers.solution import Solution
 class DirectQP(Mechanism):
     """Measure the sizes query; solve Model M_H without integrality, and round every count.
 
-    What is rounded no longer adds up: neither subregions to their region, nor a level to the total.
+    After rounding, counts no longer add up: neither subregions to their region, nor a level to the total.
     """
 
     name: ClassVar[str] = "direct-qp"

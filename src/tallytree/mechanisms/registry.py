@@ -35,7 +35,7 @@ DEFAULT = CumulativeJoint.name
 
 
 def list_mechanisms() -> list[str]:
-    """The mechanisms' names.
+    """Return the names of the mechanisms.
 
     >>> "cumulative-joint" in list_mechanisms()
     True
@@ -44,7 +44,7 @@ def list_mechanisms() -> list[str]:
 
 
 def mechanism(name: str, /, **options: Any) -> Mechanism:
-    """The mechanism of that name, with its options.
+    """Return the mechanism of that name, with its options.
 
     >>> mechanism("direct-dp", solver="tables")
     DirectDP(solver='tables')
@@ -60,5 +60,5 @@ def mechanism(name: str, /, **options: Any) -> Mechanism:
 
 
 def find_mechanism(given: str | Mechanism) -> Mechanism:
-    """A mechanism by its name, or as it is."""
+    """Return a mechanism given by its name or as an object."""
     return given if isinstance(given, Mechanism) else mechanism(given)

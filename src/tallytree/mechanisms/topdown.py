@@ -15,7 +15,7 @@ class TopDown(Mechanism):
     """Measure the sizes query; fix the counts level by level from the root, each within the one above.
 
     As the paper describes it: least squares with non-negativity on two consecutive levels, then a rounding
-    that keeps the sums, down to the leaves. What a lower level measured never corrects a higher one.
+    that keeps the sums, down to the leaves. Measurements of a lower level never correct a higher one.
     """
 
     name: ClassVar[str] = "topdown"

@@ -34,10 +34,10 @@ PERCENT = 100
 
 
 def find_split(levels: Sequence[str], score: Callable[[dict[str, int]], float]) -> dict[str, int]:
-    """The split with the least ``score`` that moving percents from level to level leads to.
+    """Find a split with a small ``score``, by local search that moves percents from level to level.
 
-    From an even split, take the best move of so many percent from one level to another as long as one helps,
-    then try smaller moves, down to one percent. ``score`` must give one split always the same number.
+    From an even split, make the best move of so many percent from one level to another as long as one helps,
+    then try smaller moves, down to one percent. ``score`` must always give the same split the same number.
     """
     best = even_split(levels)
     known = {tuple(best.values()): score(best)}
@@ -59,7 +59,7 @@ def find_split(levels: Sequence[str], score: Callable[[dict[str, int]], float]) 
 
 
 def even_split(levels: Sequence[str]) -> dict[str, int]:
-    """As near to even as whole percents are; the last levels get what is left over."""
+    """Return a split as near to even as whole percents allow; the last levels get the remainder."""
     share, over = divmod(PERCENT, len(levels))
     return {name: share + (place >= len(levels) - over) for place, name in enumerate(levels)}
 
@@ -76,7 +76,7 @@ AROUND = (
 """The epsilons of the trade-off, as multiples of the one asked for."""
 FINAL_RUNS = 5
 MANY_CELLS = 300_000
-"""From here on, one run for each split that is tried: errors over so many cells hardly vary."""
+"""From so many cells on, each split is tried in only one run: errors over so many hardly vary."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Advice:
     bounds: Bounds
     """What a person contributes at most: the noise depends on it."""
     groups: int
-    """Of the stand-in."""
+    """The number of groups of the stand-in."""
     planned: Forecast
     """The recommended mechanism with the split that suits the goal."""
     even: Forecast
@@ -99,11 +99,11 @@ class Advice:
     others: tuple[Forecast, ...]
     """The other mechanisms with the same split, best first."""
     trade_off: tuple[Forecast, ...]
-    """The recommended one over epsilon."""
+    """The recommended mechanism at several epsilons."""
 
     @property
     def warnings(self) -> list[str]:
-        """What is large about epsilon and delta, in words."""
+        """Warnings about a large epsilon or delta, in words."""
         found, most = [warn_of_epsilon(self.epsilon)], find_most_delta(self.groups)
         if self.delta is not None and self.delta > most:
             found.append(
@@ -123,7 +123,7 @@ class Advice:
         return next((case.epsilon for case in self.trade_off if self.goal.is_met(case)), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the advice as a dictionary, for JSON."""
         return {
             "goal": str(self.goal),
             "met": self.is_met,
@@ -237,7 +237,7 @@ LEAST = 0.5
 
 
 def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
-    """A ``release.toml``: these settings, with the mechanism and the split that were found."""
+    """Return a ``release.toml``: these settings, with the mechanism and the split that were found."""
     found: dict[str, Any] = {
         **settings,
         "epsilon": show_exact(advice.epsilon),
@@ -247,7 +247,7 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
         found["delta"] = show_exact(advice.delta)
     if advice.public_totals is not None:
         found["public_totals"] = advice.public_totals
-    if advice.bounds != Bounds():  # the ordinary ones go without saying
+    if advice.bounds != Bounds():  # the default ones need not be stated
         found |= asdict(advice.bounds)
     lines = [
         "# Written by `tallytree plan`, from public data: it never saw the sensitive ones.",
@@ -262,12 +262,12 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
 
 
 def _write(value: object) -> str:
-    """Texts, numbers and lists of them are in TOML as in JSON, but for one character."""
+    """Write texts, numbers and lists of them, which are in TOML as in JSON, but for one character."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def draw_trade_off(advice: Advice) -> Picture:
-    """L1 error at each level against epsilon."""
+    """Draw the L1 error at each level against epsilon."""
     curves = [
         Curve(
             error.level,

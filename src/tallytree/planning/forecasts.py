@@ -29,7 +29,7 @@ class LevelError:
     emd: float
     """The mean over regions of the sum of |c^ - c| over sizes."""
     relative: float
-    """The mean over regions that have groups of their own L1 error, as a share of their groups."""
+    """The mean, over regions that have groups, of a region's L1 error as a share of its groups."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class Forecast:
 
     mechanism: str
     epsilon: Fraction
-    """The real one of the plan."""
+    """The real epsilon of the plan."""
     budget: Mapping[str, int]
     levels: tuple[LevelError, ...]
 
     @property
     def total_l1(self) -> float:
-        """Over all levels."""
+        """The L1 error over all levels."""
         return sum(level.l1 for level in self.levels)
 
 
@@ -118,7 +118,7 @@ SCORES: dict[str, Callable[[Sequence[LevelError]], float]] = {
 """L1 and EMD added up over all regions of all levels; the relative error as a mean over levels."""
 
 MISS = 1000.0
-"""How much worse a limit makes a split that misses it: by this times the share that it is over."""
+"""How much worse a limit makes the score of a split that misses it: this times the relative excess."""
 
 MARGIN = 0.98
 """The share of a limit that is aimed at, since errors vary from run to run."""
@@ -136,11 +136,11 @@ class Goal:
         return f"{self.level}<={self.limit:g}" if self.level else self.metric
 
     def is_met(self, forecast: Forecast) -> bool:
-        """Whether the limit is kept."""
+        """Return whether the limit is kept."""
         return self._excess(forecast) == 0.0
 
     def score(self, forecast: Forecast) -> float:
-        """The smaller the better."""
+        """Return the score of a forecast: the smaller, the better."""
         return SCORES[self.metric](forecast.levels) * (1.0 + MISS * self._excess(forecast, MARGIN))
 
     def _excess(self, forecast: Forecast, share: float = 1.0) -> float:
@@ -149,7 +149,7 @@ class Goal:
 
 
 def parse_goal(text: str, levels: Sequence[str]) -> Goal:
-    """A goal from ``"l1"``, ``"emd"``, ``"relative"``, or a limit such as ``"county<=50000"``."""
+    """Parse a goal from ``"l1"``, ``"emd"``, ``"relative"``, or a limit such as ``"county<=50000"``."""
     level, limited, limit = text.partition("<=")
     if not limited:
         if text not in SCORES:

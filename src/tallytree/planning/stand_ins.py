@@ -33,7 +33,7 @@ def refuse_sensitive(stand_in: GroupCounts) -> None:
 
 
 def read_release(folder: Path) -> GroupCounts:
-    """The counts of an earlier release, under the bounds on a person that it was made with."""
+    """Read the counts of an earlier release, with the bounds on a person that it was made with."""
     release = read_folder(folder, Released)
     leaf_level, leaf_index = release.hierarchy.leaf_places
     leaf = np.empty((release.hierarchy.leaf_count, count_sizes(release.sizes)), dtype=np.int64)
@@ -44,7 +44,7 @@ def read_release(folder: Path) -> GroupCounts:
 
 
 def set_bounds(stand_in: GroupCounts, bounds: Bounds | None) -> GroupCounts:
-    """The same counts under other bounds on a person; None leaves them as they are."""
+    """Return the counts with other bounds on a person; None leaves the bounds as they are."""
     refuse_sensitive(stand_in)  # before its origin is forgotten
     if bounds is None or check_bounds(bounds) == stand_in.bounds:
         return stand_in
@@ -57,7 +57,7 @@ def set_bounds(stand_in: GroupCounts, bounds: Bounds | None) -> GroupCounts:
 def read_table(
     table: Table, *, regions: Sequence[str], size: str, groups: str, sizes: Sizes, root: str, root_level: str
 ) -> GroupCounts:
-    """The counts of a public table: see :meth:`tallytree.GroupCounts.from_table`."""
+    """Read the counts of a public table: see :meth:`tallytree.GroupCounts.from_table`."""
     return GroupCounts.from_table(
         _read_public(table, [*regions, size, groups], regions),
         regions=regions,
@@ -72,7 +72,7 @@ def read_table(
 def invent_from_totals(
     table: Table, *, regions: Sequence[str], groups: str, sizes: Sizes, root: str, root_level: str
 ) -> GroupCounts:
-    """Households of invented sizes, as many in each leaf region as the table says.
+    """Invent household sizes, for as many households in each leaf region as the table says.
 
     The table has a row for each leaf region with its public number of households.
     """

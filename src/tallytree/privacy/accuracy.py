@@ -13,7 +13,7 @@ WIDE = 10
 
 
 def find_variance(level: LevelPlan) -> float:
-    """The variance of the noise of one answer.
+    """Return the variance of the noise of one answer.
 
     Two-sided geometric noise of scale lambda, P(k) proportional to q^|k| with q = exp(-1/lambda), has the
     variance 2 q / (1 - q)^2, which is 1 / (2 sinh(1 / (2 lambda))^2). That of discrete Gaussian noise is the
@@ -27,12 +27,15 @@ def find_variance(level: LevelPlan) -> float:
 
 
 def find_deviation(level: LevelPlan) -> float:
-    """The standard deviation of the noise of one answer."""
+    """Return the standard deviation of the noise of one answer."""
     return math.sqrt(find_variance(level))
 
 
 def find_count_deviation(level: LevelPlan) -> float:
-    """That of the noise of one count: cumulative answers are subtracted, and both have noise."""
+    """Return the standard deviation of the noise of one count.
+
+    From cumulative answers, a count is the difference of two, and both have noise.
+    """
     return find_deviation(level) * (1 if level.query == "sizes" else math.sqrt(2))
 
 
@@ -63,11 +66,11 @@ class LevelAccuracy:
     deviation: float
     """The standard deviation."""
     reach: int
-    """Nineteen of twenty noises are at most so large, up or down."""
+    """The noise is at most this large, up or down, 19 times in 20."""
 
 
 def find_accuracy(plan: Plan) -> list[LevelAccuracy]:
-    """For each level, root first."""
+    """Return the accuracy of each level, root first."""
     return [
         LevelAccuracy(
             level.name, ANSWERS.get(level.query, "one number"), find_deviation(level), find_reach(level)
@@ -77,10 +80,10 @@ def find_accuracy(plan: Plan) -> list[LevelAccuracy]:
 
 
 def find_reach(level: LevelPlan) -> int:
-    """The least k for which the noise is within -k .. k with probability 95 %.
+    """Return the smallest k for which the noise is within -k .. k with probability 95 %.
 
     For two-sided geometric noise P(|noise| > k) = 2 q^(k+1) / (1 + q). Discrete Gaussian noise is taken as
-    normal, and k is rounded up: it may be one more than the least.
+    normal, and k is rounded up: it may be one more than the smallest.
     """
     scale = float(level.scale)
     if level.unit == "rho":

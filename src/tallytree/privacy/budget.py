@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tallytree.privacy.queries import Query
     from tallytree.sizes import Sizes
 
-# In what a privacy loss is counted, and which noise keeps to it.
+# The units of privacy loss, and the noise that goes with each.
 #
 # *epsilon*: pure differential privacy, by two-sided geometric noise calibrated to the L1 sensitivity.
 # *rho*: zero-concentrated differential privacy, by discrete Gaussian noise calibrated to the L2 sensitivity
@@ -31,7 +31,7 @@ UnitName = Literal["epsilon", "rho"]
 Distribution = Literal["two-sided geometric", "discrete Gaussian"]
 
 SIGMA_GRID = 10**6
-"""Sigma is a square root, rounded up to a multiple of one part in this."""
+"""Sigma is a square root, rounded up to a multiple of 1 / SIGMA_GRID."""
 
 
 class Unit(ABC):
@@ -46,11 +46,11 @@ class Unit(ABC):
 
     @abstractmethod
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
-        """The least noise that keeps a level's loss."""
+        """Return the smallest scale of noise that keeps a level's loss."""
 
     @abstractmethod
     def find_loss(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
-        """The loss of a level with that noise."""
+        """Return the loss of a level with noise of this scale."""
 
 
 class Epsilon(Unit):
@@ -64,11 +64,11 @@ class Epsilon(Unit):
         return Fraction(query.sensitivity(neighbours, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
-        """The paper's lambda."""
+        """Return the scale of the noise: the paper's lambda."""
         return sensitivity / loss
 
     def find_loss(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
-        """The sum over the answers of their distances, each divided by the scale."""
+        """Return epsilon: the sum of the answers' distances, each divided by the scale."""
         return sensitivity / scale
 
 
@@ -83,13 +83,13 @@ class Rho(Unit):
         return Fraction(query.squared_sensitivity(neighbours, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
-        """sigma = sqrt(sensitivity / (2 rho)), rounded up."""
+        """Return sigma = sqrt(sensitivity / (2 rho)), rounded up."""
         square = sensitivity / (2 * loss) * SIGMA_GRID**2
         root = isqrt(-(-square.numerator // square.denominator))
         return Fraction(root if root**2 >= square else root + 1, SIGMA_GRID)
 
     def find_loss(self, sensitivity: Fraction, scale: Fraction) -> Fraction:
-        """Rho = d^2 / (2 sigma^2)."""
+        """Return rho = d^2 / (2 sigma^2)."""
         return sensitivity / (2 * scale**2)
 
 
@@ -98,21 +98,21 @@ UNITS: dict[str, Unit] = {unit.name: unit for unit in (EPSILON, RHO)}
 
 
 Exact = str | int | Fraction | Decimal
-"""A number that means what it says: "0.1", 1, Fraction(1, 3), Decimal("0.1")."""
+"""An exact number: "0.1", 1, Fraction(1, 3), Decimal("0.1")."""
 
 MOST_DIGITS = 40
 MOST_SHOWN = 10
 
 MOST_EPSILON = 1000
-"""No release has a larger one, and no budget. It is far beyond anything that protects, and OpenDP's
-arithmetic for Gaussian noise ends not far above."""
+"""The largest epsilon of a release or a budget. It is far beyond anything that protects, and OpenDP's
+arithmetic for Gaussian noise fails not far above."""
 LARGE_EPSILON = 10
-"""From here on a release carries a warning. Odds that were even may become exp(10) = 22,026 to 1, so that the
-worst case is near certainty, and what agencies publish with a promise to each person is mostly below it."""
+"""From this epsilon on, a release carries a warning. Even odds may become exp(10) = 22,026 to 1, so that the
+worst case is near certainty, and most guarantees to individuals that agencies publish are below it."""
 
 
 def parse_exact(value: object, what: str) -> Fraction:
-    """A positive number as a fraction; a float is refused, because 0.1 as a float is not 1/10.
+    """Parse a positive number as a fraction; refuse floats, because 0.1 as a float is not 1/10.
 
     >>> parse_exact("0.1", "epsilon")
     Fraction(1, 10)
@@ -120,7 +120,7 @@ def parse_exact(value: object, what: str) -> Fraction:
     value = _refuse_floats(value, what)
     if isinstance(value, str) and len(value) > MOST_DIGITS:
         raise PrivacyError(f"{what} is longer than {MOST_DIGITS} characters.")
-    # An exponent is looked at before it is carried out: 1e-9999999999 would fill the memory.
+    # The exponent is checked before it is expanded: 1e-9999999999 would fill the memory.
     if _magnitude(value) > MOST_DIGITS:
         raise PrivacyError(f"{what} has more than {MOST_DIGITS} digits.")
     try:
@@ -129,7 +129,7 @@ def parse_exact(value: object, what: str) -> Fraction:
         number = Fraction(value)
     except (ValueError, ArithmeticError):
         raise PrivacyError(f"{what} is not a number: {show(value)}. Write it as 0.5, 1e-9 or 1/3.") from None
-    # A Fraction may hold NumPy's whole numbers, which overflow.
+    # A Fraction may hold NumPy integers, which overflow.
     number = Fraction(int(number.numerator), int(number.denominator))
     if number <= 0:
         raise PrivacyError(f"{what} must be above zero.")
@@ -139,7 +139,7 @@ def parse_exact(value: object, what: str) -> Fraction:
 
 
 def _refuse_floats(value: object, what: str) -> Exact:
-    """The value, if it is of a type that is exact; NumPy's whole numbers become Python's."""
+    """Return the value if its type is exact; NumPy integers become Python's."""
     if isinstance(value, Real) and not isinstance(value, Rational):  # NumPy's floats as well
         if not math.isfinite(value):
             raise PrivacyError(f"{what} must be a finite number above zero.")
@@ -164,7 +164,7 @@ def check_epsilon(epsilon: Fraction, what: str) -> None:
 
 
 def show_exact(number: Fraction) -> str:
-    """As people would write it: a decimal number where that is exact and short, else a fraction.
+    """Format a number as people would write it: as a decimal where that is exact and short, else a fraction.
 
     >>> show_exact(Fraction(3, 10)), show_exact(Fraction(1, 3)), show_exact(Fraction(1, 10**9))
     ('0.3', '1/3', '1e-9')
@@ -182,13 +182,13 @@ def show_exact(number: Fraction) -> str:
 
 
 def show_short(number: Fraction) -> str:
-    """Exactly where that is short, else in four digits."""
+    """Format a number exactly where that is short, else with four digits."""
     exact = show_exact(number)
     return exact if len(exact) <= MOST_SHOWN else f"{float(number):.4g}"
 
 
 def _magnitude(value: Exact) -> int:
-    """How many places a decimal number is away from one digit; 0 for what is not a decimal number."""
+    """Return the absolute decimal exponent of a number; 0 for what is not a decimal number."""
     try:
         number = Decimal(value) if isinstance(value, str) else value
     except ArithmeticError:
@@ -199,7 +199,7 @@ def _magnitude(value: Exact) -> int:
 def split_budget(
     epsilon: Fraction, levels: Sequence[str], budget: Mapping[str, Exact] | None
 ) -> tuple[Fraction, ...]:
-    """Epsilon's part at each level: in proportion to ``budget``, or even, as in the paper.
+    """Split epsilon over the levels: in proportion to ``budget``, or evenly, as in the paper.
 
     >>> split_budget(Fraction(1), ["nation", "state"], {"nation": 1, "state": "3"})
     (Fraction(1, 4), Fraction(3, 4))
@@ -220,7 +220,7 @@ def split_budget(
     return tuple(epsilon * weight / sum(weights) for weight in weights)
 
 
-# What a release costs, in every unit that a budget may be kept in.
+# The privacy loss of a release, in every unit in which a budget may be kept.
 
 
 @dataclass(frozen=True)
@@ -232,16 +232,16 @@ class Loss:
 
     @classmethod
     def of(cls, value: Loss | Exact) -> Loss:
-        """A loss that may be given as its epsilon."""
+        """Return the loss, which may be given as its epsilon."""
         return value if isinstance(value, Loss) else add_losses("epsilon", [parse_exact(value, "epsilon")])
 
     def count(self, unit: UnitName) -> Fraction | None:
-        """In a unit; None if it has no bound there."""
+        """Return the loss in a unit; None if it has no bound in that unit."""
         return self.rho if unit == "rho" else self.epsilon
 
 
 def add_losses(unit: UnitName, parts: Sequence[Fraction]) -> Loss:
-    """What several measurements of the same data cost together.
+    """Return the total loss of several measurements of the same data.
 
     Epsilons add up, and so do rhos. A measurement that is epsilon-DP is (epsilon^2 / 2)-zCDP (Bun and
     Steinke, 2016, Proposition 1.4).
@@ -253,7 +253,7 @@ def add_losses(unit: UnitName, parts: Sequence[Fraction]) -> Loss:
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What a release may spend, and how its levels share it: one decision, from the surface to the plan.
+    """What a release may spend, and how its levels share it: one value, from the public API to the plan.
 
     The loss is an ``epsilon``; or, with a ``delta``, the largest rho that implies (epsilon, delta)-DP; or a
     ``rho``, whose epsilon is stated at ``delta``.
@@ -263,7 +263,7 @@ class Budget:
     delta: Exact | None = None
     rho: Exact | None = None
     split: Mapping[str, Exact] | None = None
-    """Weights of the levels, by their names; None: they share it evenly."""
+    """Weights of the levels, by name; None: the loss is split evenly."""
     public_totals: str | None = None
     """The level down to which the regions' numbers of groups are public, and need no noise."""
     protect: Protected = "person"

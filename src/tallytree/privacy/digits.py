@@ -1,8 +1,8 @@
 """Exact two-sided geometric noise from binary digits: a draw is the difference of two geometrics.
 
-What a draw is, is written here in plain Python, as a function of a stream of random bytes (``draw_noise``).
-The kernel works out the same function for almost all draws; the few that it leaves are worked out here, from
-the same bytes. So the result depends on the stream alone: not on what was decided where, nor on buffers.
+A draw is defined here in plain Python, as a function of a stream of random bytes (``draw_noise``). The kernel
+computes the same function for almost all draws; the few that it leaves are computed here, from the same
+bytes. So the result depends on the stream alone: neither on which code made a draw, nor on buffers.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tallytree.privacy.noise import ExactNoise, Fill
 
 # Random bytes, many and unpredictable: AES-256 in counter mode, keyed by the operating system.
 #
-# That nobody without the key can tell these bytes from truly random ones is the one assumption behind the
-# noise that is not a theorem.
+# The one assumption behind the noise that is not a theorem: nobody without the key can tell these bytes from
+# truly random ones.
 
 Take = Callable[[int], bytes]
-"""So many bytes of a stream: those that follow the ones taken before."""
+"""Takes the next bytes of a stream, as many as it is asked for."""
 
 
 class RandomStream:
     """The key stream of a cipher with a key of its own, for one piece of work in one thread.
 
-    Streams have nothing in common, so pieces of work may be done in any order, thread or process. The
-    counter starts at 0, which is safe because no key is used twice.
+    Streams share nothing, so pieces of work may be done in any order, thread or process. The counter
+    starts at 0, which is safe because no key is used twice.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class RandomStream:
         self._process = os.getpid()
 
     def take(self, count: int) -> bytes:
-        """The next ``count`` bytes."""
+        """Return the next ``count`` bytes."""
         if os.getpid() != self._process:  # both processes would get the same bytes
             raise RuntimeError("A random stream cannot be used in a process forked after it began.")
         return self._cipher.update(bytes(count))
@@ -61,17 +61,17 @@ class ByteQueue:
 
     @property
     def left(self) -> int:
-        """How many bytes are here and not used."""
+        """How many bytes are buffered and not yet used."""
         return len(self.buffer) - self.at
 
     def refill(self, count: int) -> None:
-        """Put ``count`` more bytes of the stream behind those that are left."""
+        """Append ``count`` more bytes of the stream to those that are left."""
         kept = self.buffer[self.at :].tobytes()
         self.buffer = np.frombuffer(kept + self._take(count), dtype=np.uint8)
         self.at = 0
 
     def pop(self) -> int:
-        """The next byte."""
+        """Return the next byte."""
         if not self.left:
             self.refill(64)
         self.at += 1
@@ -86,11 +86,11 @@ Ints = npt.NDArray[np.int64]
 
 @kernel
 def fill_decided(p: Bytes, random: Bytes, at: int, out: Ints, done: int) -> tuple[int, int]:
-    """Draws for ``out`` from ``done`` on, made of the bytes from ``at`` on; returns both as they are then.
+    """Fill ``out`` from ``done`` on with draws from the bytes from ``at`` on; return the new positions.
 
-    ``p`` has a row for each digit and a last one for anything above: the first bytes of its probability.
-    It stops before a draw that needs more than that, or perhaps more bytes than are left, as if it had
-    not looked at it. A draw depends on its own bytes alone, and the next draw begins after them.
+    ``p`` holds the first bytes of each probability: a row for each digit, and a last one for anything above.
+    The kernel stops before a draw that these do not decide, or that may need more random bytes than are left,
+    and uses none of its bytes. A draw depends on its own bytes alone, and the next draw begins after them.
     """
     rows, depth = p.shape
     above = 1 << (rows - 1)
@@ -108,7 +108,7 @@ def fill_decided(p: Bytes, random: Bytes, at: int, out: Ints, done: int) -> tupl
 
 @kernel
 def decide_digits(p: Bytes, random: Bytes, at: int) -> tuple[int, int]:
-    """One bit per row of ``p``, or -1 if a row does not decide; and where the bytes not looked at begin."""
+    """Decide one bit per row of ``p``: the bits (-1 if a row does not decide), and the first unused byte."""
     bits = 0
     for i in range(len(p)):
         k = 0
@@ -124,7 +124,7 @@ def decide_digits(p: Bytes, random: Bytes, at: int) -> tuple[int, int]:
     return bits, at
 
 
-# The probabilities of a geometric's binary digits, to as many bits as anybody asks for.
+# The probabilities of a geometric's binary digits, to any number of bits.
 #
 # A geometric with ratio q = exp(-1 / scale), P(G = k) = (1 - q) q^k, has independent binary digits:
 #
@@ -139,16 +139,16 @@ Enclosure = tuple[int, int]
 """Two whole numbers, with probability 2^bits between them."""
 
 SPAN = 16
-"""There are I digits, as few as make 2^I >= SPAN x scale: P(anything above) is exp(-SPAN) at most."""
+"""I, the number of digits, is the smallest with 2^I >= SPAN x scale: P(anything above) <= exp(-SPAN)."""
 
 GUARD = 32
-"""Bits computed beyond those asked for: they leave a bit undecided once in about 2^30 times."""
+"""Bits computed beyond those asked for: with them a bit is undecided about once in 2^30 times."""
 
 
 class Expansion:
-    """The binary expansion of a probability: its bytes after the point, found when they are asked for.
+    """The binary expansion of a probability: its bytes after the point, computed on demand.
 
-    It ends, because the probability is irrational: exp(r) is, for every rational r other than 0 (Lambert),
+    The search ends, because the probability is irrational: exp(r) is, for every rational r != 0 (Lambert),
     and so is 1 / (1 + exp(r)). A number that is not a multiple of 2^-n lies strictly between two of them,
     and every enclosure that is narrow enough lies there too, which decides the first n bits.
 
@@ -161,12 +161,12 @@ class Expansion:
         self._known = b""
 
     def byte(self, place: int) -> int:
-        """The byte at ``place``, 0 for the first after the point."""
+        """Return the byte at ``place``, 0 for the first after the point."""
         return self.first(place + 1)[place]
 
     def first(self, count: int) -> bytes:
-        """The first ``count`` bytes."""
-        known = self._known  # threads may replace it, by a right one in any case
+        """Return the first ``count`` bytes."""
+        known = self._known  # threads may replace it, always by a correct one
         if len(known) < count:
             known = self._expand(max(count, 2 * len(known)))
             self._known = known
@@ -183,7 +183,7 @@ class Expansion:
 
 @dataclass(frozen=True)
 class DigitProbabilities:
-    """What decides a geometric: the digits one by one, and whether there is anything above them."""
+    """The probabilities that define a geometric: of each digit, and of anything above the digits."""
 
     digits: tuple[Expansion, ...]
     """P(digit i = 1), from the lowest digit."""
@@ -194,7 +194,7 @@ class DigitProbabilities:
 
 @lru_cache(maxsize=64)  # levels, and many releases, have the same scales
 def expand_probabilities(scale: Fraction, *, span: int = SPAN) -> DigitProbabilities:
-    """The probabilities of the digits of a geometric with ratio exp(-1 / ``scale``)."""
+    """Return the probabilities of the digits of a geometric with ratio exp(-1 / ``scale``)."""
     count = 0
     while 2**count < span * scale:
         count += 1
@@ -205,18 +205,18 @@ def expand_probabilities(scale: Fraction, *, span: int = SPAN) -> DigitProbabili
 
 
 def enclose_digit(x: Fraction, bits: int) -> Enclosure:
-    """1 / (1 + exp(x)) for x > 0: it is e / (1 + e) with e = exp(-x), which grows with e."""
+    """Enclose 1 / (1 + exp(x)) for x > 0: it is e / (1 + e) with e = exp(-x), which grows with e."""
     low, high = enclose_exp(x, bits)
     one = 1 << bits
     return low * one // (one + low), _divide_up(high * one, one + high)
 
 
 def enclose_exp(x: Fraction, bits: int) -> Enclosure:
-    """exp(-x) for x > 0: the square of the square ... of exp(-y), with y = x / 2^halvings at most 1/2.
+    """Enclose exp(-x) for x > 0: exp(-y) squared ``halvings`` times, with y = x / 2^halvings at most 1/2.
 
-    A square at most doubles the width of an enclosure (of numbers up to 1) and adds one to it, so that
-    as many bits as there are squarings, and a few, are enough to begin with. That is a matter of speed:
-    what comes out encloses exp(-x) whatever the width.
+    A square at most doubles the width of an enclosure (of numbers up to 1) and adds one to it, so one extra
+    bit per squaring, and a few more, are enough to begin with. That only matters for speed: the result
+    encloses exp(-x) whatever its width.
     """
     halvings = 0
     while x > Fraction(2**halvings, 2):
@@ -229,7 +229,7 @@ def enclose_exp(x: Fraction, bits: int) -> Enclosure:
 
 
 def _enclose_series(y: Fraction, bits: int) -> Enclosure:
-    """exp(-y) = 1 - y + y^2/2! - y^3/3! + ... for 0 < y <= 1/2.
+    """Enclose exp(-y) = 1 - y + y^2/2! - y^3/3! + ... for 0 < y <= 1/2.
 
     The terms alternate and fall, so the rest of the series is between 0 and its first term (Leibniz).
     """
@@ -253,10 +253,10 @@ def _shift_up(value: int, bits: int) -> int:
 
 
 DEPTH = 8
-"""Bytes of each probability that the kernel is given: it is undecided after them with probability 2^-64."""
+"""Bytes of each probability that the kernel is given: they leave a draw undecided with probability 2^-64."""
 
 MOST = 2**62
-"""Draws beyond this, either way, are set to it: see ``draw_noise``."""
+"""Draws beyond this in absolute value are clamped to it: see ``draw_noise``."""
 
 
 class DigitNoise(ExactNoise):
@@ -270,14 +270,14 @@ class DigitNoise(ExactNoise):
     chunk = 65_536
 
     def prepare(self, scale: Fraction) -> Fill:
-        """A function that fills an array, with a stream of its own for every call."""
+        """Return a function that fills an array; each call has a stream of its own."""
         if not isinstance(scale, Fraction) or not 0 < scale <= MAX_SCALE:
             raise PrivacyError(f"The scale of noise must be a Fraction above 0, at most {MAX_SCALE}.")
         probabilities = expand_probabilities(scale)
         return lambda out: fill_draws(probabilities, self.open_stream(), out)
 
     def open_stream(self) -> Take:
-        """Random bytes for one piece of work: a stream of its own, with a key of its own."""
+        """Open a stream of random bytes for one piece of work, with a key of its own."""
         return RandomStream().take
 
 
@@ -285,7 +285,7 @@ def fill_draws(probabilities: DigitProbabilities, take: Take, out: Ints) -> None
     """Fill ``out`` with draws made of the bytes that ``take`` gives."""
     rows = [*probabilities.digits, probabilities.more]
     p = np.array([list(row.first(DEPTH)) for row in rows], dtype=np.uint8)
-    most = 2 * p.size  # the kernel makes no draw with fewer bytes before it
+    most = 2 * p.size  # with fewer bytes left, the kernel makes no draw
     queue = ByteQueue(take)
     done = 0
     while done < len(out):
@@ -299,11 +299,11 @@ def fill_draws(probabilities: DigitProbabilities, take: Take, out: Ints) -> None
 
 
 def draw_noise(probabilities: DigitProbabilities, pop: Callable[[], int]) -> int:
-    """G1 - G2 for independent geometrics G1, G2 of ratio q has P(k) = (1 - q) / (1 + q) q^|k|.
+    """Draw G1 - G2 for independent geometrics G1, G2 of ratio q: P(k) = (1 - q) / (1 + q) q^|k|.
 
-    It is cut at +-MOST to fit into 64 bits. That is post-processing of the exact draw, and changes nothing
-    that is measured: an answer with noise beyond twice ``limits.MAX_MEASURED`` is set to a limit anyway.
-    At the largest scale, the probability of a cut is below exp(-2^30).
+    It is clamped to +-MOST to fit 64 bits. That is post-processing of the exact draw, and changes nothing
+    that is measured: an answer with noise beyond twice ``limits.MAX_MEASURED`` is clamped anyway.
+    At the largest scale, the probability of clamping is below exp(-2^30).
     """
     first = draw_geometric(probabilities, pop)
     second = draw_geometric(probabilities, pop)
@@ -311,10 +311,10 @@ def draw_noise(probabilities: DigitProbabilities, pop: Callable[[], int]) -> int
 
 
 def draw_geometric(probabilities: DigitProbabilities, pop: Callable[[], int]) -> int:
-    """The digits from the lowest, then how often 2^I fits in besides.
+    """Draw a geometric: its digits from the lowest, then the multiple of 2^I above them.
 
-    The part from digit I on is 2^I times a geometric of ratio q^(2^I): as many as there are successes, each
-    of that probability, before the first failure.
+    The part from digit I on is 2^I times a geometric of ratio q^(2^I): the number of successes, each of that
+    probability, before the first failure.
     """
     value = sum(decide(digit, pop) << i for i, digit in enumerate(probabilities.digits))
     while decide(probabilities.more, pop):
@@ -323,10 +323,10 @@ def draw_geometric(probabilities: DigitProbabilities, pop: Callable[[], int]) ->
 
 
 def decide(probability: Expansion, pop: Callable[[], int]) -> bool:
-    """Whether a uniform number on [0, 1), of which bytes are drawn as needed, is below ``probability``.
+    """Return whether a uniform number on [0, 1), drawn byte by byte as needed, is below ``probability``.
 
-    That is so with just this probability. The first byte in which the two differ tells; each is the same
-    with probability 1/256, whatever came before.
+    That happens with exactly this probability. The first byte in which the two differ decides; each byte
+    agrees with probability 1/256, whatever came before.
     """
     place = 0
     while (byte := pop()) == (edge := probability.byte(place)):

@@ -28,11 +28,11 @@ NOISES: dict[str, type[ExactNoise]] = {
     "opendp": OpenDPNoise,
     "gaussian": GaussianNoise,
 }
-"""The exact samplers by name. The first two draw alike: ours is fast, OpenDP's independent of it."""
+"""The exact samplers by name. The first two agree in distribution: ours is fast, OpenDP's independent."""
 
 
 def find_noise(name: str | None, delta: object) -> ExactNoise:
-    """The sampler of that name, or the usual one; refused if it is not of the kind that delta asks for."""
+    """Return the sampler of that name, or the default one; refuse one that does not fit delta."""
     if name is None:
         name = "digits" if delta is None else "gaussian"
     if not isinstance(name, str) or name not in NOISES:
@@ -51,8 +51,8 @@ Ints = npt.NDArray[np.int64]
 def measure(
     plan: Plan, counts: GroupCounts, *, noise: ExactNoise, progress: Progress = no_progress
 ) -> PrivateMeasurements:
-    """The plan's noisy answers, which are differentially private from here on."""
-    # Types say so already; a wrong call must not pass either, nor a class that is both.
+    """Return the plan's noisy answers, which are differentially private from here on."""
+    # The types say so already, but a wrong call must not pass either, nor a class that is both.
     if not isinstance(noise, ExactNoise) or isinstance(noise, SeededNoise):
         raise TypeError("A release needs exact noise.")
     return PrivateMeasurements(plan, _add_noise(plan, counts, noise, progress), noise.description)
@@ -61,7 +61,7 @@ def measure(
 def measure_with_seed(
     plan: Plan, counts: GroupCounts, *, noise: SeededNoise, progress: Progress = no_progress
 ) -> Measurements:
-    """The same with repeatable noise, for research: these measurements are *not* private."""
+    """Return the plan's answers with repeatable noise, for research: they are *not* private."""
     return Measurements(plan, _add_noise(plan, counts, noise, progress))
 
 
@@ -75,7 +75,7 @@ def _add_noise(plan: Plan, counts: GroupCounts, noise: Noise, progress: Progress
         if not is_large(shape):
             noisy.append(_add_noise_to(plan, index, plan.answer(counts, index), noise, report))
             continue
-        # Every cell has noise of its own, so regions may be measured in any order, a few at a time.
+        # Every cell has independent noise, so regions may be measured in any order, a few at a time.
         stored = np.empty(shape, dtype=np.int32)
         for start, answer in plan.answer_in_parts(counts, index):
             stored = _store(stored, start, _add_noise_to(plan, index, answer, noise, report))
@@ -92,7 +92,7 @@ def _add_noise_to(plan: Plan, level: int, answer: Ints, noise: Noise, report: Ad
 
 
 def _store(stored: npt.NDArray[Any], start: int, rows: Ints) -> npt.NDArray[Any]:
-    """Put rows in their place, in 32 bits for as long as all fit."""
+    """Store rows in their place, in 32 bits as long as all values fit."""
     if stored.dtype == np.int32 and np.abs(rows).max(initial=0) >= 2**31:
         stored = stored.astype(np.int64)
     stored[start : start + len(rows)] = rows
@@ -100,11 +100,11 @@ def _store(stored: npt.NDArray[Any], start: int, rows: Ints) -> npt.NDArray[Any]
 
 
 def _add_and_clamp(answer: Ints, draws: Ints) -> Ints:
-    """answer + draws, set to +-MAX_MEASURED where it lies beyond.
+    """Return answer + draws, clamped to +-MAX_MEASURED.
 
     The result is exactly the ideal mechanism's answer, clamped, which is post-processing: answers are
     within 0 .. MAX_MEASURED (= MAX_GROUPS), so a draw beyond twice that decides the outcome whatever
-    the answer is, and may be cut to it, before the sum can overflow.
+    the answer is, and may be clamped first, before the sum can overflow.
     """
     cut = np.clip(draws, -2 * MAX_MEASURED, 2 * MAX_MEASURED)
     noisy: Ints = np.clip(answer + cut, -MAX_MEASURED, MAX_MEASURED)

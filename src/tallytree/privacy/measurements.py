@@ -21,10 +21,10 @@ Ints = npt.NDArray[np.int64]
 class Measurements:
     """A plan and its noisy answers, one array (regions x sizes) for each level, root first.
 
-    A large level is kept in less room, and made into an array of 64-bit numbers when it is asked for.
+    A large level is stored compactly, and converted to an array of 64-bit numbers on demand.
 
-    Whoever makes one says that ``values`` are noisy. A release takes only the ones that this software
-    measured itself, :class:`PrivateMeasurements`.
+    The caller vouches that ``values`` are noisy. A release accepts only measurements made by this software
+    itself, :class:`PrivateMeasurements`.
     """
 
     plan: Plan

@@ -57,7 +57,7 @@ class Bounds:
                 number = 0
             if not 1 <= number <= MOST:
                 raise PrivacyError(f"{name} must be a whole number from 1 to {MOST}.")
-            # NumPy's whole numbers overflow, and scales of noise are worked out from these.
+            # NumPy integers overflow, and noise scales are computed from these.
             object.__setattr__(self, name, number)
 
 
@@ -123,7 +123,7 @@ def check_neighbours(neighbours: Neighbours, sizes: Sizes) -> Neighbours:
 
 
 def check_bounds(bounds: Bounds | None) -> Bounds:
-    """The bounds given, or the ordinary ones: a person has one record of quantity 1."""
+    """Return the given bounds, or the default ones: a person has one record of quantity 1."""
     if bounds is None:
         return Bounds()
     if not isinstance(bounds, Bounds):
@@ -132,7 +132,7 @@ def check_bounds(bounds: Bounds | None) -> Bounds:
 
 
 def say_taken_on_trust(bounds: Bounds) -> str:
-    """What is assumed where counts were given, and no records on which the bounds can be enforced."""
+    """Describe what is assumed where counts were given instead of records, so bounds cannot be enforced."""
     return (
         f"Counts were given, not records of people: that a person adds at most {bounds.max_records} "
         f"record(s) of quantity at most {bounds.max_quantity} was taken on trust."

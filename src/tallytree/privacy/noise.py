@@ -1,9 +1,9 @@
 """Noise: two-sided geometric (discrete Laplace), P(X = k) proportional to exp(-|k| / scale), or discrete
 Gaussian, P(X = k) proportional to exp(-k^2 / (2 scale^2)).
 
-Two kinds that are kept apart by their types: an :class:`ExactNoise` is exact and unpredictable, and the
-only one that can be in a release. :class:`SeededNoise` can be repeated, and so removed by anyone who
-knows the seed: it is for research on data that is not sensitive.
+There are two kinds, distinguished by type. :class:`ExactNoise` is exact and unpredictable, and the only kind
+that a release can have. :class:`SeededNoise` can be repeated, and so removed by anyone who knows the seed: it
+is for research on data that is not sensitive.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tallytree.sizes import find_whole
 
 Ints = npt.NDArray[np.int64]
 Advance = Callable[[int], None]
-"""Told how many more draws are done."""
+"""Receives the number of further draws that are done."""
 
 Fill = Callable[[Ints], None]
 """Fills an array with independent draws."""
@@ -38,7 +38,7 @@ class Noise(Protocol):
     distribution: Distribution
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """``count`` independent draws of the given scale."""
+        """Draw ``count`` independent numbers with noise of the given scale."""
         ...
 
 
@@ -51,14 +51,14 @@ class ExactNoise(ABC):
     """How it is drawn, for the manifest."""
 
     chunk: int
-    """Draws per piece of work: well below a second, so that an interruption need not wait."""
+    """Draws per piece of work: well below a second, so that an interruption takes effect soon."""
 
     @abstractmethod
     def prepare(self, scale: Fraction) -> Fill:
-        """A function that fills an array with draws, and may be called by several threads at once."""
+        """Return a function that fills an array with draws, and may be called by several threads at once."""
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """``count`` draws, in chunks over all processors."""
+        """Draw ``count`` numbers, in chunks over all processors."""
         fill = self.prepare(scale)
         out = np.empty(count, dtype=np.int64)
         if 0 < count <= self.chunk:  # one piece of work: starting a thread would take longer than the draws
@@ -77,14 +77,14 @@ class ExactNoise(ABC):
                 for job in as_completed(jobs):
                     advance(job.result())
             except BaseException:
-                # Do not keep the user waiting for what nobody wants any more.
+                # Do not keep the user waiting for draws that are no longer needed.
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
         return out
 
 
 class _SamplerOfOpenDP(ExactNoise):
-    """OpenDP is an extra: that it is missing is found out here, before anything is charged for the noise."""
+    """A sampler of OpenDP, an optional dependency: if missing, this fails before anything is charged."""
 
     chunk = 20_000
 
@@ -101,7 +101,7 @@ class OpenDPNoise(_SamplerOfOpenDP):
     )
 
     def prepare(self, scale: Fraction) -> Fill:
-        """OpenDP's sampler, which releases the interpreter lock."""
+        """Return a function that fills an array by OpenDP's sampler, which releases the interpreter lock."""
         dp = load_opendp()
         space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64)
         return _fill_with(dp.m.make_laplace(*space, scale=round_scale_up(scale)))
@@ -117,20 +117,20 @@ class GaussianNoise(_SamplerOfOpenDP):
     )
 
     def prepare(self, scale: Fraction) -> Fill:
-        """OpenDP's sampler, which releases the interpreter lock."""
+        """Return a function that fills an array by OpenDP's sampler, which releases the interpreter lock."""
         dp = load_opendp()
         space = dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l2_distance(T=dp.f64)
         return _fill_with(dp.m.make_gaussian(*space, scale=round_scale_up(scale)))
 
 
 def round_scale_up(scale: Fraction) -> float:
-    """The least float that is not below ``scale``: OpenDP takes a float, and more noise is safe."""
+    """Return the smallest float not below ``scale``: OpenDP takes a float, and more noise is safe."""
     rounded = float(scale)
     return rounded if Fraction(rounded) >= scale else math.nextafter(rounded, math.inf)
 
 
 def _fill_with(sample: Callable[[list[int]], list[int]]) -> Fill:
-    """OpenDP adds noise to answers: it is given zeros, and the answers never leave ``door``."""
+    """Let OpenDP, which adds noise to answers, add it to zeros: the answers never leave ``door``."""
 
     def fill(out: Ints) -> None:
         out[:] = sample([0] * len(out))
@@ -150,7 +150,7 @@ class SeededNoise:
         self._generator = np.random.default_rng(start)
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """``count`` draws: the difference of two geometrics with ratio exp(-1 / scale)."""
+        """Draw ``count`` differences of two geometrics with ratio exp(-1 / scale)."""
         success = -math.expm1(-1.0 / float(scale))
         draws = self._generator.geometric(success, count) - self._generator.geometric(success, count)
         advance(count)
@@ -158,15 +158,15 @@ class SeededNoise:
 
 
 class SeededGaussianNoise(SeededNoise):
-    """The same for discrete Gaussian noise."""
+    """Discrete Gaussian noise that can be repeated: research only, never in a release."""
 
     distribution = "discrete Gaussian"
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """``count`` draws by rejection (Canonne, Kamath and Steinke, 2020, Algorithm 3), in floats.
+        """Draw ``count`` numbers by rejection (Canonne, Kamath and Steinke, 2020, Algorithm 3), in floats.
 
         Two-sided geometric draws of scale t = floor(sigma) + 1 are kept with probability
-        exp(-(|k| - sigma^2 / t)^2 / (2 sigma^2)), which is more than a half of the time.
+        exp(-(|k| - sigma^2 / t)^2 / (2 sigma^2)), which is more than half of the time.
         """
         sigma, wide = float(scale), Fraction(math.floor(scale) + 1)
         kept: list[Ints] = []

@@ -51,16 +51,16 @@ class LevelPlan:
     name: str
     query: str
     sensitivity: Fraction
-    """That of all regions of the level together: in L1 for an epsilon, in L2 and squared for a rho."""
+    """The sensitivity of all regions of the level together: L1 for an epsilon, squared L2 for a rho."""
     loss: Fraction
     """The level's part of the budget, in its unit."""
     scale: Fraction
-    """Of the noise: the paper's lambda for two-sided geometric noise, sigma for discrete Gaussian noise."""
+    """The scale of the noise: the paper's lambda if two-sided geometric, sigma if discrete Gaussian."""
     unit: UnitName = "epsilon"
 
     @property
     def epsilon(self) -> Fraction:
-        """The level's part of epsilon. Under Gaussian noise it has none of its own, but a rho."""
+        """The level's part of epsilon. Under Gaussian noise a level has a rho instead, and no epsilon."""
         if self.unit != "epsilon":
             raise PrivacyError("A level with Gaussian noise has a rho: only the whole plan has an epsilon.")
         return self.loss
@@ -102,7 +102,7 @@ class Plan:
 
     @property
     def unit(self) -> Unit:
-        """In what the levels' parts of the budget are counted."""
+        """The unit of the levels' parts of the budget."""
         return EPSILON if self.delta is None else RHO
 
     @property
@@ -112,7 +112,7 @@ class Plan:
 
     @property
     def epsilon(self) -> Fraction:
-        """The privacy loss of the whole plan, for Gaussian noise at ``delta``."""
+        """The privacy loss of the whole plan; for Gaussian noise, at ``delta``."""
         return _find_epsilon(self.levels, self.delta)
 
     @property
@@ -121,24 +121,24 @@ class Plan:
         return [level.scale for level in self.levels]
 
     def has_public_totals(self, level: int) -> bool:
-        """Whether the number of groups of each region of the level is public."""
+        """Return whether the number of groups of each region of the level is public."""
         return self.public_totals is not None and level <= self.hierarchy.index(self.public_totals)
 
     def shape(self, level: int) -> tuple[int, int]:
-        """Regions x sizes of a level's answers."""
+        """Return the shape of a level's answers: regions x sizes."""
         return self.hierarchy.region_counts[level], count_sizes(self.sizes)
 
     def answers(self, counts: Counted) -> list[Ints]:
-        """The queries' true answers, root first. Sensitive: this is what the noise is added to."""
+        """Return the queries' true answers, root first. Sensitive: noise has yet to be added to them."""
         return [self.answer(counts, index) for index in range(len(self.levels))]
 
     def answer(self, counts: Counted, level: int) -> Ints:
-        """The same for one level."""
+        """Return the query's true answers at one level. Sensitive."""
         self._check(counts)
         return find_query(self.levels[level].query).answer(counts, level)
 
     def answer_in_parts(self, counts: Counted, level: int) -> Iterator[tuple[int, Ints]]:
-        """The same a few regions at a time, each time with the number of the first of them."""
+        """Yield a level's true answers, a few regions at a time, with the index of the first. Sensitive."""
         self._check(counts)
         query = find_query(self.levels[level].query)
         parts = cut_rows(*self.shape(level))
@@ -168,7 +168,7 @@ class Plan:
 
     def _check(self, counts: Counted) -> None:
         """Refuse counts that this plan was not made for."""
-        # By its methods, not its type, which is out of reach for code that runs after measuring.
+        # Checked by its methods, because code that runs after measuring may not import its type.
         if not hasattr(counts, "array"):
             raise CountsError("The answers are made from GroupCounts.")
         if counts.hierarchy != self.hierarchy:
@@ -203,10 +203,10 @@ class Draft:
 def make_plan(
     query: Query, hierarchy: Hierarchy, budget: Budget, *, sizes: Sizes, bounds: Bounds | None = None
 ) -> Plan:
-    """Ask one query at every level, the loss split over the levels as ``budget`` says.
+    """Plan to ask one query at every level, with the loss split over the levels as ``budget`` says.
 
-    Where the regions' numbers of groups are public, the last entry of each region's answers needs no noise,
-    if the query ends with them.
+    Where the regions' numbers of groups are public and the query ends with them, the last entry of each
+    region's answers needs no noise.
     """
     if not isinstance(hierarchy, Hierarchy):
         raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
@@ -246,12 +246,12 @@ def draft_plan(
             raise PrivacyError(f"The {query.name!r} query does not ask for the regions' numbers of groups.")
         public_totals = levels[find_level(list(regions), public_totals)].name
     if delta is not None:
-        convert_rho(sum(parts, Fraction(0)), delta)  # now, before anything is charged: it has its limits
+        convert_rho(sum(parts, Fraction(0)), delta)  # it may fail, so try it before anything is charged
     return Draft(levels, public_totals, delta)
 
 
 def split_loss(levels: Sequence[str], budget: Budget) -> tuple[tuple[Fraction, ...], Fraction | None]:
-    """The levels' parts of the loss that was asked for, and delta: they are rhos if there is one."""
+    """Return the levels' parts of the requested loss, and delta; with a delta, the parts are rhos."""
     if budget.epsilon is not None and budget.rho is not None:
         raise PrivacyError("Give the budget as epsilon or as rho, not as both.")
     if budget.delta is None:
@@ -278,7 +278,7 @@ def _plan_level(query: Query, name: str, loss: Fraction, unit: Unit, sensitivity
 
 
 def describe_privacy(plan: Plan) -> str:
-    """What epsilon promises, in a sentence."""
+    """Describe what epsilon promises, in a sentence."""
     epsilon = show_short(plan.epsilon)
     if plan.epsilon >= LARGE_EPSILON:
         return f"Private with epsilon = {epsilon}, which is so large that the promise says little."
@@ -286,7 +286,7 @@ def describe_privacy(plan: Plan) -> str:
 
 
 def describe_factor(plan: Plan) -> str:
-    """What epsilon, if it is not too large to say anything, comes to."""
+    """Describe the factor that epsilon stands for, which says little where epsilon is large."""
     words = (
         f"no result is more than {_round_up(math.exp(plan.epsilon)):,g} times as likely with a person's "
         "records as without them"
@@ -297,6 +297,6 @@ def describe_factor(plan: Plan) -> str:
 
 
 def _round_up(number: float) -> float:
-    """To three digits: what is said to be the most must not be less."""
+    """Round up to three digits: a stated maximum must not be too small."""
     places = 2 - math.floor(math.log10(number))
     return float(math.ceil(number * 10.0**places) / 10.0**places)

@@ -44,7 +44,7 @@ class Counted(Protocol):
 
     @property
     def bounds(self) -> Bounds:
-        """What one person contributes at most."""
+        """The most that one person contributes."""
         ...
 
     @property
@@ -58,7 +58,7 @@ class Counted(Protocol):
         ...
 
     def array(self, level: int | str) -> Ints:
-        """The counts of one level, regions x sizes."""
+        """Return the counts of one level, regions x sizes."""
         ...
 
 
@@ -72,7 +72,7 @@ class Query:
     sensitivity: Callable[[Neighbours, Sizes, int], int]
     """In L1, from the neighbours, the sizes, and the number of regions at the level."""
     row_answer: Callable[[Ints], Ints] | None = None
-    """The answer of some regions from their counts alone, where no other region matters."""
+    """The answer of some regions from their counts alone, if it does not depend on other regions."""
     ends_with_total: bool = False
     """The last entry of a region's answer is its number of groups: the same on all neighbours, if public."""
     when_private: str | None = None
@@ -175,7 +175,7 @@ QUERIES = {query.name: query for query in (SIZES, CUMULATIVE, ABOVE, CHAIN)}
 
 
 def find_query(name: str) -> Query:
-    """The query of that name."""
+    """Return the query of that name."""
     if name not in QUERIES:
         raise PrivacyError(f"There is no query {name!r}: {name_choices(name, QUERIES)}")
     return QUERIES[name]

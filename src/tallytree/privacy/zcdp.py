@@ -1,8 +1,8 @@
-"""Zero-concentrated differential privacy: what a rho is worth as an (epsilon, delta), and the reverse.
+"""Zero-concentrated differential privacy: conversion of a rho to (epsilon, delta), and the reverse.
 
 A mechanism is rho-zCDP if the Renyi divergence of any order a > 1 between its outcomes on two neighbours is
-at most rho a (Bun and Steinke, 2016). Rhos add up under composition; epsilon-DP is (epsilon^2 / 2)-zCDP. What
-it implies as (epsilon, delta)-DP is taken from OpenDP, which rounds outward (Canonne, Kamath and Steinke,
+at most rho a (Bun and Steinke, 2016). Rhos add up under composition; epsilon-DP is (epsilon^2 / 2)-zCDP. The
+(epsilon, delta)-DP that it implies is computed by OpenDP, which rounds outward (Canonne, Kamath and Steinke,
 2020, Corollary 13).
 """
 
@@ -17,12 +17,12 @@ from typing import Any, Protocol
 from tallytree.errors import PrivacyError
 from tallytree.privacy.budget import MOST_EPSILON, Exact, parse_exact
 
-# OpenDP, an extra: it is as large as everything else together, and only some releases need it.
+# OpenDP is an optional dependency: it is as large as all others together, and only some releases need it.
 
 
 @cache
 def load_opendp() -> Any:
-    """Its module of everything, ready for use."""
+    """Load OpenDP's prelude module, ready for use."""
     try:
         import opendp.prelude as dp
     except ImportError:
@@ -39,15 +39,15 @@ EPSILON_DIGITS = 7
 RHO_DIGITS = 8
 """Significant digits of a rho found for an epsilon, rounded down."""
 LEAST_EPSILON = Fraction(1, 10**7)
-"""Nothing below it is stated: at a large delta, a small rho implies an epsilon of 0."""
+"""The smallest epsilon that is stated: at a large delta, a small rho implies an epsilon of 0."""
 MOST_RHO = 10_000
-"""Far beyond anything that protects; OpenDP's arithmetic ends not far above."""
+"""Far beyond anything that protects; OpenDP's arithmetic fails not far above."""
 MARGIN, LEAST_GROUPS = 10, 100
-"""Delta is at most one in ten times the number of groups, and in ten times a hundred if there are fewer."""
+"""Delta is at most 1 / (MARGIN x number of groups), counting at least LEAST_GROUPS groups."""
 
 
 def parse_delta(value: object) -> Fraction:
-    """A probability as a fraction.
+    """Parse a probability as a fraction.
 
     >>> parse_delta("1e-9")
     Fraction(1, 1000000000)
@@ -59,10 +59,10 @@ def parse_delta(value: object) -> Fraction:
 
 
 def find_most_delta(groups: int = 0) -> Fraction:
-    """The largest delta for a release of so many groups: well below one in their number, which is public.
+    """Return the largest delta for a release of ``groups`` groups, a public number: well below 1 / groups.
 
     A mechanism that publishes each person's records as they are, with probability delta, is (0, delta)-DP.
-    With delta one in the number of groups it would expose somebody of one of them, and keep its promise.
+    With delta = 1 / groups it would expose someone in one of the groups, and still keep its promise.
 
     >>> find_most_delta(1_000_000)
     Fraction(1, 10000000)
@@ -71,7 +71,7 @@ def find_most_delta(groups: int = 0) -> Fraction:
 
 
 def check_delta(delta: Fraction, groups: int = 0) -> None:
-    """Refuse a delta that is too large for so many groups, or for any number of them."""
+    """Refuse a delta that is too large for this number of groups, or for any number."""
     if delta > find_most_delta(groups):
         raise PrivacyError(
             "delta is too large: with that probability the promise to a person may fail altogether. It must "
@@ -82,7 +82,7 @@ def check_delta(delta: Fraction, groups: int = 0) -> None:
 
 @lru_cache(maxsize=256)
 def convert_rho(rho: Fraction, delta: Fraction) -> Fraction:
-    """The epsilon for which rho-zCDP implies (epsilon, delta)-DP, rounded up.
+    """Return the epsilon for which rho-zCDP implies (epsilon, delta)-DP, rounded up.
 
     >>> convert_rho(Fraction(1, 10), Fraction(1, 10**9))
     Fraction(1357741, 500000)
@@ -95,7 +95,7 @@ def convert_rho(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=256)
 def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho, to a millionth part, that implies (epsilon, delta)-DP.
+    """Return the largest rho, to one part in a million, that implies (epsilon, delta)-DP.
 
     >>> convert_rho(find_rho(Fraction(1), Fraction(1, 10**9)), Fraction(1, 10**9))
     Fraction(1, 1)
@@ -111,7 +111,7 @@ def find_rho(epsilon: Fraction, delta: Fraction) -> Fraction:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     rho = _round_digits(low, RHO_DIGITS, math.floor)
-    while convert_rho(rho, delta) > epsilon:  # which is rounded up, and searched for from above
+    while convert_rho(rho, delta) > epsilon:  # an epsilon that is found from above, and rounded up
         rho = _round_digits(rho * (1 - Fraction(1, 10 ** (RHO_DIGITS - 1))), RHO_DIGITS, math.floor)
     return rho
 
@@ -127,7 +127,7 @@ def _bracket(fits: Callable[[Fraction], bool]) -> tuple[Fraction, Fraction]:
 
 
 def settle_rho(epsilon: Exact | None, rho: Exact | None, delta: Fraction) -> Fraction:
-    """The rho that was given, or that the epsilon which was given allows."""
+    """Return the given rho, or the one that the given epsilon allows."""
     if rho is not None:
         return parse_exact(rho, "rho")
     return find_rho(parse_exact(epsilon, "epsilon"), delta)
@@ -137,16 +137,16 @@ class Profile(Protocol):
     """Which pairs of epsilon and delta a mechanism keeps."""
 
     def epsilon(self, delta: float) -> float:
-        """The least one at that delta."""
+        """Return the smallest epsilon at that delta."""
         ...
 
     def delta(self, epsilon: float) -> float:
-        """The least one at that epsilon."""
+        """Return the smallest delta at that epsilon."""
         ...
 
 
 def _profile(rho: Fraction) -> Profile:
-    """That of rho-zCDP, from OpenDP.
+    """Return the privacy profile of rho-zCDP, from OpenDP.
 
     It is asked about Gaussian noise of scale 1 on answers at a distance d, for which rho = d^2 / 2.
     """
@@ -162,7 +162,7 @@ def _convert_gaussian() -> Any:
 
 
 def _root_up(square: Fraction) -> float:
-    """The square root as a float that is not below it."""
+    """Return the square root, rounded up to a float."""
     root = math.sqrt(square)
     while Fraction(root) ** 2 < square:
         root = math.nextafter(root, math.inf)
@@ -175,7 +175,7 @@ def _round_down(number: Fraction) -> float:
 
 
 def _round_digits(number: Fraction, digits: int, to_whole: Callable[[Fraction], int]) -> Fraction:
-    """To so many significant decimal digits."""
+    """Round to ``digits`` significant decimal digits."""
     if number == 0:
         return number
     places = digits - 1 - math.floor(math.log10(number))

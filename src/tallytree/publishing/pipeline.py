@@ -54,7 +54,7 @@ def release(
 
     ``epsilon`` is text, an int, a Fraction or a Decimal; ``budget`` weighs the levels, which share
     epsilon evenly if it is None; ``public_totals`` is the level down to which the regions' numbers of
-    groups are public, and are kept, by mechanisms that can; ``noise`` is the exact sampler to draw with,
+    groups are public, and are kept by mechanisms that can do so; ``noise`` is the exact sampler,
     "digits" (the default) or "opendp".
 
     With ``delta`` the noise is discrete Gaussian ("gaussian"), and the release is (epsilon, delta)-DP: the
@@ -100,7 +100,7 @@ class Order:
 
     @classmethod
     def of(cls, budget: Budget, *, mechanism: str | Mechanism, noise: str | None) -> Order:
-        """Find the mechanism and the noise by their names, and refuse those that make no release."""
+        """Find the mechanism and the noise by their names, and refuse those that cannot make a release."""
         method = find_mechanism(mechanism)
         if type(method) not in MECHANISMS:  # its post-processing could return anything
             raise MechanismError(
@@ -111,14 +111,14 @@ class Order:
         return cls(budget, method, find_noise(noise, budget.delta))
 
     def draft(self, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
-        """What the release will cost, before anything is counted; what is wrong with it is found out here."""
+        """Return what the release will cost, before anything is counted; refuse what is wrong with it."""
         check_level_names(check_levels(levels))
         draft = self.mechanism.draft(self.budget, levels, sizes=sizes, bounds=bounds)
         self._check(draft)
         return draft
 
     def plan(self, counts: GroupCounts) -> Plan:
-        """The plan of the release."""
+        """Return the plan of the release."""
         check_level_names(counts.hierarchy.levels)
         plan = self.mechanism.plan_within(
             self.budget, counts.hierarchy, sizes=counts.sizes, bounds=counts.bounds
@@ -144,7 +144,7 @@ def release_within(
     dataset: str | None = None,
     progress: Progress = no_progress,
 ) -> tuple[Release, Verification]:
-    """The same with all that was decided beforehand as one value; also returns its checks."""
+    """Release ``counts`` like :func:`release`, with all settings as one ``order``; also return the checks."""
     if ledger is None and dataset is not None:
         raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
     plan = order.plan(counts)

@@ -38,9 +38,9 @@ class Release(Released):
     ) -> None:
         """Write the complete folder, as ``tallytree release`` does: with intervals, and with a report.
 
-        Intervals are made from so many ``replicates``, unless the release has some or takes long; with 0
-        there are none. Counts, measurements and manifest appear together or not at all; whatever goes wrong
-        after that is a warning, and costs the release nothing.
+        Intervals are made from so many ``replicates``, unless the release has intervals or they take long;
+        with 0 there are none. Counts, measurements and manifest appear together or not at all; anything that
+        goes wrong after that is a warning, and does not affect the release.
         """
         done = publish(lambda: (self, self.verify()), folder, replace=replace, replicates=replicates)
         for problem in done.problems:
@@ -64,7 +64,7 @@ def load(folder: str | os.PathLike[str]) -> Release:
 
 
 class Later(str):
-    """What can still be made of a release whose work was interrupted: a note of ours on the error."""
+    """A note of ours on the error of an interrupted release: what can still be made of it."""
 
     __slots__ = ()
 
@@ -105,7 +105,7 @@ def publish(
 def _complete(done: Published, folder: Path, replicates: int | None, progress: Progress) -> Published:
     """Add the intervals, and then the report.
 
-    The release is on the disk, and may have been paid for: whatever happens here must not cost it.
+    The release is on the disk, and may have been paid for: whatever happens here must not lose it.
     """
     made, checks, note, problems = done.release, done.verification.checks, "", []
     obstacle = find_obstacle(made) if replicates is None and made.intervals is None else None
@@ -132,9 +132,9 @@ def _complete(done: Published, folder: Path, replicates: int | None, progress: P
 
 
 def try_report(made: Release, folder: Path, verification: Verification) -> str:
-    """Write the report into the folder of a release; why it could not be written, if so.
+    """Write the report into the folder of a release; return why it could not be written, or nothing.
 
-    It can be made again: whatever goes wrong with it must not cost what is in the folder.
+    It can be made again: whatever goes wrong with it must not affect what is in the folder.
     """
     try:
         write_report(made, folder / REPORT, verification=verification)

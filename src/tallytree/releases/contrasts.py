@@ -1,15 +1,16 @@
-"""What noisy answers tell of their own noise, without the truth.
+"""What noisy answers reveal about their own noise, without the truth.
 
 In the true answers a region equals the sum of its subregions; for the chain query, it equals its last
-subregion. So what a region's noisy answer and those of its subregions differ by, a *contrast*, is noise and
-nothing else. The contrasts of one pair of levels are independent, over regions and over sizes.
+subregion. So the difference between a region's noisy answer and those of its subregions, a *contrast*, is
+pure noise. The contrasts of one pair of levels are independent, over regions and over sizes.
 
 They are tested by their cosines. The mean of cos(t d) is the characteristic function of the noise, which is
 known in closed form, and so is its variance; and a cosine is bounded, however heavy the tails of d are.
-Therefore Bennett's inequality bounds exactly how often the stated noise gives a sum of cosines so far from
-its mean: for few contrasts as for many, for two-sided geometric noise as for Gaussian noise. Where d is of
-less noise than stated, cosines are too large; where of more, too small. With t = 1 / (standard deviation of
-d), it takes some 50 contrasts to tell answers without noise, and 300 to tell a scale that is 30 % off.
+Therefore Bennett's inequality bounds how often the stated noise gives a sum of cosines this far from its
+mean, without approximation: for few contrasts as for many, for two-sided geometric noise as for Gaussian
+noise. With less noise than stated, cosines are too large; with more, too small. With t = 1 / (standard
+deviation of d), it takes some 50 contrasts to detect answers without noise, and 300 to detect a scale that
+is 30 % off.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ class Scatter:
 
     contrasts: int
     excess: float
-    """The sum of their cosines, above its mean: positive where there is less noise than stated."""
+    """The sum of their cosines minus its mean: positive where there is less noise than stated."""
     chance: float
-    """The natural logarithm of a bound on how often the stated noise goes so far, to this side."""
+    """The natural logarithm of a bound on how often the stated noise deviates this far, to this side."""
     least_chance: float
-    """That bound, if there were no noise at all: what the contrasts can tell at best."""
+    """That bound if there were no noise at all: the strongest evidence that the contrasts can give."""
 
 
 def measure_scatter(measurements: Measurements) -> list[Scatter]:
-    """For each level but the last, how its contrasts scatter."""
+    """Measure how the contrasts of each level but the last scatter."""
     plan, values = measurements.plan, measurements.values
     return [_measure_level(plan, values, level) for level in range(len(plan.levels) - 1)]
 
@@ -76,7 +77,7 @@ def _measure_level(plan: Plan, values: Sequence[Ints], level: int) -> Scatter:
 
 
 def _find_contrasts(plan: Plan, values: Sequence[Ints], level: int) -> Iterator[tuple[int, Ints]]:
-    """Some regions of a level at a time: the first one's index, and their contrasts, regions x sizes."""
+    """Yield some regions of a level at a time: the first index, and their contrasts, regions x sizes."""
     regions, width = plan.shape(level)
     last = None
     if plan.levels[level].query == "chain":
@@ -91,7 +92,7 @@ def _find_contrasts(plan: Plan, values: Sequence[Ints], level: int) -> Iterator[
 
 
 def _add_subregions(values: Sequence[Ints], level: int, parents: Ints, count: int) -> Ints:
-    """The rows of a level added up by parent, where nearly none are zero."""
+    """Add up the rows of a level by parent, where hardly any value is zero."""
     sums = np.zeros((count, get_shape(values, level)[1]), dtype=np.int64)
     for start, stop in cut_rows(*get_shape(values, level)):
         order = np.argsort(parents[start:stop], kind="stable")
@@ -104,10 +105,10 @@ def _add_subregions(values: Sequence[Ints], level: int, parents: Ints, count: in
 
 
 def _describe_cosines(upper: LevelPlan, lower: LevelPlan, parts: Ints) -> tuple[Floats, Floats, Floats]:
-    """For each region, by its number of subregions: t, and the mean and the variance of cos(t d)."""
+    """Return for each region, by its number of subregions, t and the mean and variance of cos(t d)."""
     counts, place = np.unique(parts, return_inverse=True)
     spread = np.sqrt(find_variance(upper) + counts * find_variance(lower))
-    # Noise is whole: beyond pi, cosines repeat themselves.
+    # Noise is integer-valued: beyond t = pi, cosines repeat.
     frequency = np.minimum(math.pi, 1 / np.maximum(spread, 1e-9))
 
     def find_mean(times: int) -> Floats:
@@ -123,7 +124,7 @@ def _describe_cosines(upper: LevelPlan, lower: LevelPlan, parts: Ints) -> tuple[
 
 
 def find_characteristic(level: LevelPlan, t: float) -> float:
-    """The mean of cos(t X) for the noise X of one answer.
+    """Return the mean of cos(t X) for the noise X of one answer.
 
     It is 1 / (1 + 2 v sin(t / 2)^2) for two-sided geometric noise of variance v, and nearly
     exp(-(t sigma)^2 / 2), for t up to pi, for discrete Gaussian noise that is wide.
@@ -140,9 +141,9 @@ def find_characteristic(level: LevelPlan, t: float) -> float:
 
 
 def bound_chance(excess: float, variance: float, most: float) -> float:
-    """Bennett's inequality: ln of a bound on the probability that a sum is ``excess`` or more above its mean.
+    """Return ln of Bennett's bound on the probability that a sum is ``excess`` or more above its mean.
 
-    The sum is of independent terms with this total ``variance``, none more than ``most`` above its mean.
+    Its terms are independent, with this total ``variance``, and none exceeds its mean by more than ``most``.
     """
     if excess <= 1e-9 or most <= 0:  # no more than rounding
         return 0.0

@@ -29,32 +29,32 @@ from tallytree.solvers.solution import Solution
 Ints = npt.NDArray[np.int64]
 
 WORDS = ("statement", "public")
-"""What another version may say in other words."""
+"""The parts of a statement that another version may word differently."""
 
 FALSE_ALARMS = Fraction(1, 10**6)
-"""How often, at most, the check of the noise fails a release whose noise is as stated."""
+"""The largest probability that the check of the noise fails a release whose noise is as stated."""
 
 TOLERANCE = 10**6
-"""A general solver, which works in floats, may miss the least objective by one part in so many."""
+"""A general solver, which works in floats, may miss the least objective by one part in TOLERANCE."""
 
 
 def check_manifest(content: bytes, manifest: Manifest) -> Check:
-    """The manifest is, byte for byte, what was written."""
+    """Check that the manifest is, byte for byte, what was written."""
     intact = content == seal(manifest).encode()
     example = "" if intact else "manifest.json is not the file that was written"
     return Check("manifest", "the manifest is the one that was written (SHA-256)", int(not intact), example)
 
 
 def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, ...]:
-    """What the manifest promises is what its plan gives, down to the words.
+    """Check that what the manifest promises is what its plan implies, word for word.
 
-    Another version may have said it in other words. These are then not checked, and the outcome says so.
+    Another version may have used other words. These are then not checked, and the outcome says so.
     """
     stated = manifest["privacy"]
     assumed = stated.get("assumed")
     assumptions = assumed if isinstance(assumed, list) else []
     has_frame = manifest["data"].get("frame")
-    # Only records of people have bounds enforced on them, and it is known of these whether a frame was given.
+    # Bounds are enforced on records of people only, and for these it is known whether a frame was given.
     on_trust = has_frame is None or say_taken_on_trust(plan.bounds) in assumptions
     derived = state_privacy(
         plan,
@@ -82,7 +82,7 @@ def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, 
 
 
 def check_receipt(manifest: Manifest, plan: Plan) -> tuple[Check, ...]:
-    """If a ledger was charged, then with no less than the release costs; whether it was, the ledger knows."""
+    """Check that a ledger, if charged, was charged at least the release's cost; only the ledger proves it."""
     receipt = read_receipt(manifest)
     if receipt is None:
         return (Check("ledger", "no ledger was charged: what else was released is not known here", 0),)
@@ -95,7 +95,7 @@ def check_receipt(manifest: Manifest, plan: Plan) -> tuple[Check, ...]:
 
 
 def check_noise(measurements: Measurements) -> Check:
-    """What the answers of regions and of their subregions differ by is as large as the plan's noise."""
+    """Check that the answers of regions and of their subregions differ by the plan's noise."""
     found = measure_scatter(measurements)
     names = [level.name for level in measurements.plan.levels]
     limit = math.log(FALSE_ALARMS / (2 * len(found))) if found else 0.0
@@ -124,7 +124,7 @@ def check_noise(measurements: Measurements) -> Check:
 def check_mechanism(
     manifest: Manifest, measurements: Measurements, counts: Sequence[Ints], total: int
 ) -> Check:
-    """What the manifest says of its mechanism and of its solution is so, as far as the counts can tell."""
+    """Check what the manifest says of its mechanism and its solution, as far as the counts show it."""
     statement = "mechanism, objective and certificate are those of these counts"
     try:
         method = find_mechanism_of(manifest)
@@ -143,7 +143,7 @@ def check_mechanism(
 
 
 def _describe(method: Mechanism) -> dict[str, object]:
-    """What a manifest says of a mechanism, whatever it was run on."""
+    """Return what a manifest says of a mechanism, independent of the data."""
     solver = getattr(method, "solver", None)
     return {
         "symbol": method.symbol,
@@ -156,11 +156,11 @@ def _describe(method: Mechanism) -> dict[str, object]:
 def check_solution(
     manifest: Manifest, measurements: Measurements, counts: Sequence[Ints], total: int
 ) -> Check:
-    """The counts come out again when the measurements are post-processed again.
+    """Check that post-processing the measurements again gives the same counts.
 
-    An exact optimum is a matter of whole numbers. A relaxation in floating point may, on another kind of
-    processor, end so slightly elsewhere that a count is rounded the other way: one group is let pass then,
-    and a tenth of what the solution says of its accuracy.
+    An exact optimum is computed in whole numbers. A relaxation in floating point may differ slightly on
+    another kind of processor, so that a count is rounded the other way: then a difference of one group is
+    tolerated, and of a tenth in the stated accuracy.
     """
     statement = "post-processing the measurements again gives these counts"
     try:
@@ -186,7 +186,7 @@ def check_solution(
 def _check_by_twin(
     method: Mechanism, measurements: Measurements, counts: Sequence[Ints], total: int
 ) -> Check:
-    """A slow mechanism's counts are held against those of a fast one for the same model."""
+    """Compare a slow mechanism's counts with those of a fast one for the same model."""
     twin = method.twin
     if twin is None:
         return skip("solution", f"not computed again: {method.name} takes long")
@@ -205,7 +205,7 @@ def _check_by_twin(
 
 
 def _compare_claims(stated: Mapping[str, Any], solution: Solution) -> str:
-    """What a solution says of itself and is not so; nothing, if all is."""
+    """Return the first claim about a solution that is wrong; empty if there is none."""
     if stated.get("solver") != solution.solver:
         return "'solver' is not as stated"
     effort = stated.get("effort")
@@ -225,7 +225,7 @@ def _compare_claims(stated: Mapping[str, Any], solution: Solution) -> str:
 
 
 def find_mechanism_of(manifest: Manifest) -> Mechanism:
-    """The mechanism that a manifest names, with its options."""
+    """Return the mechanism that a manifest names, with its options."""
     options = _read(manifest, "mechanism", "options")
     return mechanism(
         _read(manifest, "mechanism", "name"),

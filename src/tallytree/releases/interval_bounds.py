@@ -1,4 +1,4 @@
-"""What comes with a release's numbers: how far they may be from the true ones."""
+"""The intervals of a release: how far its numbers may be from the true ones."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CellBounds:
-    """For each region and size of a level."""
+    """The bounds of each region and size of a level."""
 
     low: Ints
     high: Ints
     bias: npt.NDArray[np.float32]
-    """The mean error: made less known."""
+    """The mean error of replicates: made minus known."""
     error: npt.NDArray[np.float32]
     """The standard error."""
 
 
 @dataclass(frozen=True, eq=False)
 class SummaryBounds:
-    """Regions x statistics of a level; NaN where a region without groups has no mean and no quantiles."""
+    """The bounds of a level, regions x statistics; regions without groups have NaN as mean and quantiles."""
 
     names: tuple[str, ...]
-    """Of the statistics."""
+    """The names of the statistics."""
     value: Floats
     bias: Floats
     error: Floats
@@ -68,10 +68,10 @@ class SummaryBounds:
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Intervals of all counts of a release, and of the numbers that sum up its regions."""
+    """Intervals of all counts of a release, and of the statistics of its regions."""
 
     cells: tuple[CellBounds, ...]
-    """Of each level, root first: the true count is from ``low`` to ``high`` in so many of 100 cells."""
+    """For each level, root first: a share ``coverage`` of true counts is from ``low`` to ``high``."""
     summaries: tuple[SummaryBounds, ...]
     coverage: Fraction
     replicates: int
@@ -79,7 +79,7 @@ class Intervals:
 
     @property
     def statistics(self) -> tuple[str, ...]:
-        """The names of what is told of each region."""
+        """The names of the statistics of each region."""
         return self.summaries[0].names
 
     @property
@@ -89,11 +89,11 @@ class Intervals:
 
     @property
     def high(self) -> list[Ints]:
-        """The upper ends."""
+        """The upper ends, regions x sizes for each level."""
         return [level.high for level in self.cells]
 
     def to_dict(self) -> dict[str, object]:
-        """What a manifest says of them: also which columns and statistics there are, if not the earliest."""
+        """Return what a manifest says of them, with columns and statistics unless these are the earliest."""
         stated: dict[str, object] = {
             "coverage": str(self.coverage),
             "replicates": self.replicates,
@@ -108,15 +108,15 @@ class Intervals:
 
 
 def check_intervals(intervals: Intervals) -> Check:
-    """Every interval begins at zero or above, and ends at or above its beginning.
+    """Check that every interval begins at zero or above, and does not end below its beginning.
 
-    It need not hold the released count: where post-processing is known to err to one side, the true count is
-    on the other.
+    It need not contain the released count: where post-processing is known to be biased to one side, the true
+    count is on the other.
     """
     wrong = sum(int(((cells.low < 0) | (cells.high < cells.low)).sum()) for cells in intervals.cells)
     for found in intervals.summaries:
         right = (found.low >= 0) & (found.low <= found.high) & np.isfinite(found.high)
-        # A region without groups has neither a mean nor quantiles, and no intervals of them.
+        # A region without groups has neither a mean nor quantiles, and no intervals for them.
         wrong += int((np.isfinite(found.value) & ~right).sum())
     statement = "intervals begin at zero or above, and end after that; they are not computed again"
     return Check("intervals", statement, wrong, "one does not" if wrong else "")
@@ -134,7 +134,7 @@ MOST_END = 4 * MAX_GROUPS
 def write_intervals(
     intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], folder: Path
 ) -> dict[str, str]:
-    """Write both files into a folder, each complete or not at all; their hashes."""
+    """Write both files into a folder, each complete or not at all; return their hashes."""
     schema = make_cell_schema(hierarchy)
     with replace_file(folder / INTERVALS) as stage:
         written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
@@ -144,16 +144,16 @@ def write_intervals(
 
 
 def make_cell_schema(hierarchy: Hierarchy) -> pa.Schema:
-    """The columns of the table of all cells."""
+    """Return the schema of the table of all cells."""
     return make_schema(hierarchy.levels, "groups", *(column.name for column in find_columns()))
 
 
 def tabulate_cells(
     intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 ) -> Iterator[pa.Table]:
-    """A row for every region and size that has groups, or may have, a few regions at a time.
+    """Yield a row for every region and size that has or may have groups, a few regions at a time.
 
-    A cell without a row is empty, as surely as the intervals say.
+    A cell without a row is empty, with the coverage of the intervals.
     """
     for level in range(len(hierarchy.levels)):
         for some in cut_rows(*get_shape(counts, level)):
@@ -168,7 +168,7 @@ def tabulate_cell_rows(
     level: int,
     some: tuple[int, int],
 ) -> pa.Table:
-    """Some regions of a level, from one index to another."""
+    """Tabulate some regions of a level, from one index to another."""
     cells, part = intervals.cells[level], slice(*some)
     groups = get_rows(counts, level, *some)
     region, size = np.nonzero((groups != 0) | (cells.high[part] != 0))
@@ -192,7 +192,7 @@ def tabulate_cell_rows(
 
 
 def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
-    """A row for every region and statistic."""
+    """Return a table with a row for every region and statistic."""
     parts = []
     for level, name in enumerate(hierarchy.levels):
         found = intervals.summaries[level]
@@ -208,7 +208,7 @@ def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
 
 
 def tabulate_estimates(estimates: Sequence[Estimates], hierarchy: Hierarchy, sizes: Sizes) -> pa.Table:
-    """A row for every region and size: unbiased estimates and their variances."""
+    """Return a table with a row for every region and size: unbiased estimates and their variances."""
     parts = []
     for level, name in enumerate(hierarchy.levels):
         regions, width = estimates[level].value.shape
@@ -228,7 +228,7 @@ def _join(parts: Sequence[pa.Table]) -> pa.Table:
 
 
 def write_estimates(table: pa.Table, path: Path) -> int:
-    """Write a table as Parquet, or as CSV if it is called so; how many rows it has."""
+    """Write a table as Parquet, or as CSV if the file is called .csv; return the number of rows."""
     with replace_file(path) as stage:
         if path.suffix.lower() == ".csv":
             pa_csv.write_csv(table, stage)
@@ -249,7 +249,7 @@ class StatedIntervals:
 
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> StatedIntervals:
-        """Read it; where it does not say which columns and statistics there are, they are the earliest."""
+        """Read what a manifest says; if it does not name the columns or statistics, they are the earliest."""
         try:
             coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
             columns, told = stated.get("columns", BOUNDS), stated.get("statistics", EARLIEST)
@@ -265,7 +265,7 @@ class StatedIntervals:
         return cls(coverage, replicates, seed, find_columns(columns), find_statistics(told))
 
     def check_footers(self, folder: Path, levels: Sequence[str], regions: int, cells: int) -> None:
-        """Refuse both files by their footers, if they do not fit so many regions and cells."""
+        """Refuse both files if their footers do not fit these numbers of regions and cells."""
         columns = make_schema(levels, "groups", *(column.name for column in self.columns)).names
         check_footer(folder / INTERVALS, columns, fewest=0, most=cells)
         rows = regions * len(self.statistics)
@@ -275,7 +275,7 @@ class StatedIntervals:
 def read_intervals(
     folder: Path, stated: StatedIntervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 ) -> tuple[Intervals, Check]:
-    """Both files; and whether they are about these ``counts``."""
+    """Read both files, and check that they are about these ``counts``."""
     cells, same_counts = _read_cells(folder / INTERVALS, stated.columns, hierarchy, sizes, counts)
     summaries = _read_summaries(folder / SUMMARIES, stated.statistics, hierarchy)
     same_values = all(
@@ -291,7 +291,7 @@ def read_intervals(
 def _read_cells(
     path: Path, columns: Sequence[Column], hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 ) -> tuple[tuple[CellBounds, ...], bool]:
-    """The intervals of all cells, and whether the counts and columns beside them are those of ``counts``."""
+    """Return the intervals of all cells, and whether the counts and columns with them fit ``counts``."""
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
     levels = [
         CellBounds(
@@ -328,7 +328,7 @@ def _read_cells(
 
 
 def _tells(read: pa.ChunkedArray[Any], rows: slice | Ints, column: Column, told: CellRows) -> bool:
-    """Whether some rows of a column are what the other columns give."""
+    """Return whether some rows of a column follow from the other columns."""
     there = read.combine_chunks()
     part = there if isinstance(rows, slice) else there.take(rows)
     return bool(part.equals(pa.array(column.find(told), column.type)))
@@ -337,14 +337,14 @@ def _tells(read: pa.ChunkedArray[Any], rows: slice | Ints, column: Column, told:
 def _read_summaries(
     path: Path, statistics: Sequence[Statistic], hierarchy: Hierarchy
 ) -> tuple[SummaryBounds, ...]:
-    """In the order that they were written in, which the names of the regions must agree with."""
+    """Read the summaries in the order in which they were written, which the regions' names must match."""
     try:
         table = pa_parquet.read_table(path)
         figures = np.stack([table[figure].to_numpy().astype(np.float64) for figure in FIGURES])
         names = table.select([*hierarchy.levels, "level", "statistic"])
     except (KeyError, ValueError, TypeError, OSError, pa.ArrowException) as problem:
         if isinstance(problem, OSError) and problem.errno:
-            raise  # the disk, not what is on it
+            raise  # the disk failed, not the file
         raise FolderError(f"{path.name} is damaged: it does not have its columns.") from None
     told = tuple(statistic.name for statistic in statistics)
     found = []

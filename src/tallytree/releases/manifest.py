@@ -27,11 +27,11 @@ from tallytree.releases.statement import ENFORCED, ON_TRUST, describe_protection
 from tallytree.sizes import check_sizes
 from tallytree.solvers.solution import Solution
 
-# Which versions of other packages are installed.
+# The installed versions of other packages.
 
 
 def find_versions(packages: Iterable[str]) -> dict[str, str]:
-    """By name; those that are not installed, because they are optional, are left out.
+    """Return the versions by name, without packages that are optional and not installed.
 
     >>> sorted(find_versions(["numpy", "no-such-package"]))
     ['numpy']
@@ -47,12 +47,12 @@ def find_versions(packages: Iterable[str]) -> dict[str, str]:
 
 FORMAT = "tallytree-release-1"
 PACKAGES = ("cryptography", "duckdb", "ibis-framework", "numba", "numpy", "opendp", "pyarrow", "sqlalchemy")
-"""Those that a release may depend on."""
+"""The packages that a release may depend on."""
 
 NO_LEDGER = "No ledger was charged: what else was released from these data is not known here."
 
 DIGEST = "sha256"
-"""Where a manifest keeps the digest of all the rest of it."""
+"""The key of the digest of the rest of a manifest."""
 
 Manifest = dict[str, Any]
 
@@ -75,15 +75,15 @@ KEYS: dict[str, tuple[str, ...]] = {
     "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
     "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
 }
-"""What each part of a manifest may hold. What "privacy" may hold follows from the plan, and the check of the
-statement compares it key by key; so do other checks with "files" and a mechanism's options."""
+"""The keys that each part of a manifest may have. Those of "privacy" follow from the plan, and the check of
+the statement compares them one by one; so do other checks with "files" and a mechanism's options."""
 
 MOST_BYTES = 2**22
-"""Of a manifest: hundreds of times what a large one takes."""
+"""The largest size of a manifest: hundreds of times that of a large one."""
 
 _EXACT = re.compile(r"[1-9][0-9]{0,3999}(/[1-9][0-9]{0,3999})?")
 _FARTHEST = 10**60
-"""No number of a plan is larger, or nearer to zero than one part in it: far within what floats can hold."""
+"""Numbers of a plan are at most this, and at least one part in it: far within the range of floats."""
 
 
 def write_manifest(
@@ -96,7 +96,7 @@ def write_manifest(
     solution: Solution,
     created: str,
 ) -> Manifest:
-    """All facts about a release but the hashes of its files; ``privacy`` is from :func:`state_privacy`."""
+    """Write all facts about a release except its files' hashes; ``privacy`` is from :func:`state_privacy`."""
     return {
         "format": FORMAT,
         "created": created,
@@ -138,9 +138,9 @@ def state_privacy(
     enforced: bool,
     receipt: Receipt | None,
 ) -> dict[str, Any]:
-    """What is promised to whom: worked out from the plan, but for what is known about the counts.
+    """State what is promised to whom, derived from the plan and from what is known about the counts.
 
-    That is ``noise``, ``assumptions``, ``has_frame`` and ``enforced``: see :class:`tallytree.GroupCounts`.
+    The latter is ``noise``, ``assumptions``, ``has_frame``, ``enforced``: see :class:`tallytree.GroupCounts`.
     """
     return {
         "statement": describe_protection(plan, has_frame=has_frame, enforced=enforced),
@@ -169,12 +169,12 @@ def state_privacy(
 
 
 def _state_concentrated(plan: Plan) -> dict[str, str]:
-    """What Gaussian noise promises beside epsilon: nothing under pure differential privacy."""
+    """State what Gaussian noise promises besides epsilon: nothing under pure differential privacy."""
     return {} if plan.delta is None else {"delta": str(plan.delta), "rho": str(plan.loss.rho)}
 
 
 def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
-    """The plan that a manifest states, with its numbers as they stand there."""
+    """Return the plan that a manifest states, with its numbers unchanged."""
     try:
         privacy = manifest["privacy"]
         delta = parse_delta(privacy["delta"]) if "delta" in privacy else None
@@ -205,7 +205,7 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
 
 
 def read_exact(text: object) -> Fraction:
-    """A number above zero as a manifest has it: with more digits than people give, but none out of reach."""
+    """Read a positive number from a manifest: it may have more digits than a user may give, within limits."""
     if not isinstance(text, str) or not _EXACT.fullmatch(text):
         raise ValueError("not an exact number")
     number = Fraction(text)
@@ -215,7 +215,7 @@ def read_exact(text: object) -> Fraction:
 
 
 def seal(manifest: Manifest) -> str:
-    """The text of a manifest, with a digest of itself, which every change of a byte breaks."""
+    """Return the text of a manifest with its own digest, which any changed byte invalidates."""
     bare = {name: value for name, value in manifest.items() if name != DIGEST}
     return _write({**bare, DIGEST: hashlib.sha256(_write(bare).encode()).hexdigest()})
 
@@ -225,7 +225,7 @@ def _write(manifest: Manifest) -> str:
 
 
 def read_manifest(path: Path) -> bytes:
-    """The content of a manifest's file, if it is not larger than a manifest is."""
+    """Return the content of a manifest's file; refuse one that is too large for a manifest."""
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
@@ -234,7 +234,7 @@ def read_manifest(path: Path) -> bytes:
 
 
 def parse_manifest(text: str) -> Manifest:
-    """A manifest from its JSON, checked for the facts that reading a release needs."""
+    """Parse a manifest from its JSON, and check the facts that reading a release needs."""
     try:
         manifest = json.loads(text)
         if manifest["format"] != FORMAT:
@@ -262,7 +262,7 @@ def parse_manifest(text: str) -> Manifest:
 
 
 def _check_regions(regions: object, levels: int) -> None:
-    """Refuse numbers of regions that no hierarchy has: files are held to them before they are read."""
+    """Refuse numbers of regions that no hierarchy has: files are checked against them before reading."""
     if not isinstance(regions, list) or len(regions) != levels:
         raise TypeError
     if not all(type(count) is int and 1 <= count <= MAX_CELLS for count in regions):
@@ -270,7 +270,7 @@ def _check_regions(regions: object, levels: int) -> None:
 
 
 def _refuse_unknown_keys(manifest: Manifest) -> None:
-    """Refuse what this software does not write: nothing could check it, and readers might believe it."""
+    """Refuse keys that this software does not write: nobody could check them, and readers may trust them."""
     for part, known in KEYS.items():
         facts = manifest.get(part) if part else manifest
         for key in facts if isinstance(facts, dict) else ():

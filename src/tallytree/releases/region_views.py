@@ -85,7 +85,7 @@ class RegionView:
         return float((self.groups * np.arange(self.sizes[0], self.sizes[1] + 1)).sum() / self.total)
 
     def quantile(self, q: float) -> int | None:
-        """The least size that at least a share ``q`` of the groups do not go beyond; None without groups.
+        """Return the least size that at least a share ``q`` of the groups do not exceed; None without groups.
 
         ``quantile(0.5)`` is the median.
         """
@@ -103,7 +103,7 @@ class RegionView:
         return tuple(RegionView(self.release, self.depth + 1, index) for index in below.tolist())
 
     def to_arrow(self) -> pa.Table:
-        """The region's rows of the release's table."""
+        """Return the region's rows of the release's table."""
         release, some = self.release, (self.index, self.index + 1)
         where = release.hierarchy, release.sizes, release.counts, self.depth, some
         rows = (
@@ -114,15 +114,15 @@ class RegionView:
         return rows.cast(make_plain(rows.schema))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same for pandas."""
+        """Return the region's rows as a pandas data frame."""
         return make_pandas(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
-        """The same for Polars."""
+        """Return the region's rows as a Polars data frame."""
         return make_polars(self.to_arrow())
 
     def plot(self) -> Picture:
-        """The distribution of group sizes: a notebook shows it, and it can be saved."""
+        """Plot the distribution of group sizes: a notebook shows the picture, and it can be saved."""
         return draw_histogram(" > ".join(self.path), self.sizes, self.groups, self.ends)
 
     def _repr_html_(self) -> str:

@@ -1,6 +1,6 @@
 """Counts and measurements as tables: a column for each level, null below the row's own level.
 
-Tables may have a thousand million rows: they are made and read a few regions at a time.
+Tables may have a billion rows: they are made and read a few regions at a time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def make_pandas(table: pa.Table) -> pd.DataFrame:
-    """The table as a pandas data frame."""
+    """Return the table as a pandas data frame."""
     try:
         frame: pd.DataFrame = table.to_pandas()
     except ImportError:
@@ -37,7 +37,7 @@ def make_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def make_polars(table: pa.Table) -> pl.DataFrame:
-    """The table as a Polars data frame."""
+    """Return the table as a Polars data frame."""
     try:
         import polars as pl
     except ImportError:
@@ -64,7 +64,7 @@ class CellRows:
 
 @dataclass(frozen=True)
 class Column:
-    """What is told of every cell beside its groups, where there are intervals."""
+    """A column of the table of cells besides their groups, where there are intervals."""
 
     name: str
     type: pa.DataType
@@ -83,7 +83,7 @@ COLUMNS: tuple[Column, ...] = (
 
 
 def find_columns(names: Sequence[str] | None = None) -> tuple[Column, ...]:
-    """The columns of these names; by default all."""
+    """Return the columns of these names; by default all."""
     known = {column.name: column for column in COLUMNS}
     for name in () if names is None else names:
         if name not in known:
@@ -95,14 +95,14 @@ FIXED = (
     *("level", "size", "groups", "measured"),
     *("statistic", "value", "low", "high", "bias", "error", "estimate", "variance"),
 )
-"""More columns beside the levels: of counts and measurements, summaries and unbiased estimates."""
+"""The columns other than the levels: of counts and measurements, summaries and unbiased estimates."""
 
 NAME = pa.dictionary(pa.int32(), pa.string())
-"""How names are held: a file of ours has them as text, each once for every few regions."""
+"""The type of names in memory: our files have them as text, each stored once for every few regions."""
 
 
 def check_level_names(levels: Sequence[str]) -> None:
-    """Levels become columns, so they may not be called like the other columns."""
+    """Refuse names of levels, which become columns, that other columns have."""
     for name in levels:
         if name in (*FIXED, *(column.name for column in COLUMNS)):
             raise HierarchyError(
@@ -111,14 +111,14 @@ def check_level_names(levels: Sequence[str]) -> None:
 
 
 def make_schema(levels: Sequence[str], *values: str) -> pa.Schema:
-    """The columns of a table."""
+    """Return the schema of a table."""
     names = [(name, NAME) for name in (*levels, "level")]
     types = {column.name: column.type for column in COLUMNS}
     return pa.schema([*names, *((name, types.get(name, pa.int64())) for name in ("size", *values))])
 
 
 def stream(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:
-    """Tables one after the other, with names as plain text, for whoever reads a part at a time."""
+    """Stream tables one after the other, with names as plain text, for consumers that read in parts."""
     plain = make_plain(schema)
     return pa.RecordBatchReader.from_batches(
         plain, (batch for part in parts for batch in part.cast(plain).to_batches())
@@ -126,7 +126,7 @@ def stream(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader
 
 
 def make_plain(schema: pa.Schema) -> pa.Schema:
-    """The same columns with names as plain text."""
+    """Return the same schema with names as plain text."""
     types = {f.name: pa.string() if pa.types.is_dictionary(f.type) else f.type for f in schema}
     return pa.schema(list(types.items()))
 
@@ -134,7 +134,7 @@ def make_plain(schema: pa.Schema) -> pa.Schema:
 def tabulate_parts(
     hierarchy: Hierarchy, sizes: Sizes, arrays: Sequence[Ints], *, value: str, zeros: bool
 ) -> Iterator[pa.Table]:
-    """A row for every region and size, level by level, a few regions at a time; of zero only if ``zeros``."""
+    """Yield a row for every region and size, level by level, a few regions at a time; zeros if ``zeros``."""
     for level in range(len(hierarchy.levels)):
         for some in cut_rows(*get_shape(arrays, level)):
             yield tabulate_rows(hierarchy, sizes, arrays, level, some, value=value, zeros=zeros)
@@ -150,7 +150,7 @@ def tabulate_rows(
     value: str,
     zeros: bool,
 ) -> pa.Table:
-    """Some regions of a level, from one index to another."""
+    """Tabulate some regions of a level, from one index to another."""
     start, stop = some
     if zeros:
         rows = get_rows(arrays, level, start, stop)
@@ -168,7 +168,7 @@ def tabulate_rows(
 def name_regions(
     hierarchy: Hierarchy, level: int, start: int, stop: int, rows: Ints
 ) -> list[pa.DictionaryArray[Any, Any]]:
-    """The names, at each level, of the regions ``start + rows`` of a level."""
+    """Return the names, at each level, of the regions ``start + rows`` of a level."""
     columns = []
     place = np.arange(start, stop)
     for depth in range(level, -1, -1):
@@ -182,7 +182,7 @@ def name_regions(
 
 
 def repeat_name(name: str, rows: int) -> pa.DictionaryArray[Any, Any]:
-    """A column with one name in all rows."""
+    """Return a column with one name in all rows."""
     return _make_column(np.zeros(rows, dtype=np.int32), pa.array([name], pa.string()))
 
 

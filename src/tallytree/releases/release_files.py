@@ -17,16 +17,16 @@ from tallytree.releases.release_columns import make_schema
 BATCH_ROWS = 2**20
 
 MOST_BYTES = 2**28
-"""Of a row group that is written out, besides 64 for every row: two million names of 100 bytes."""
+"""The largest uncompressed size of a row group, plus 64 bytes per row: two million names of 100 bytes."""
 
 ALWAYS_ROWS = 2**24
 ROWS_PER_BYTE = 128
-"""A file has at most so many rows, or so many for each of its bytes: a small file cannot cost much memory.
-Noise does not compress: at a scale of 1, a measurement takes two bits at least, so that a byte holds four."""
+"""A file has at most ALWAYS_ROWS rows, or this many per byte, so that a small file cannot take much memory.
+Noise does not compress: at a scale of 1, a measurement takes at least two bits, so that a byte holds four."""
 
 
 def write_file(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> str:
-    """Write a table whose parts become row groups; the file's SHA-256, taken of what was written."""
+    """Write a table whose parts become row groups; return the SHA-256 of what was written."""
     numbers = [field.name for field in schema if pa.types.is_integer(field.type)]
     names = [field.name for field in schema if not pa.types.is_primitive(field.type)]
     with path.open("wb") as file:
@@ -35,7 +35,7 @@ def write_file(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> str:
             pa.PythonFile(cast(Any, hashing), "w"),
             schema,
             compression="zstd",
-            # The names of a row group are one dictionary, and readers get plain text.
+            # The names of a row group share one dictionary; readers get plain text.
             use_dictionary=cast(Any, names),
             dictionary_pagesize_limit=2**28,
             column_encoding=dict.fromkeys(numbers, "DELTA_BINARY_PACKED"),
@@ -49,7 +49,7 @@ def write_file(parts: Iterable[pa.Table], schema: pa.Schema, path: Path) -> str:
 
 
 def _make_ahead(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The parts, each made while the one before is written."""
+    """Yield the parts, each made while the one before is written."""
     source = iter(parts)
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, source, None)
@@ -59,7 +59,7 @@ def _make_ahead(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 class _HashingFile:
-    """A file that knows the hash of what was written to it."""
+    """A file that computes the hash of what is written to it."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -82,10 +82,10 @@ class _HashingFile:
 
 
 def check_footer(path: Path, columns: Sequence[str], *, fewest: int, most: int) -> int:
-    """Refuse a file by what its footer says, before anything is read that takes room; how many rows it has.
+    """Refuse a file by its footer, before anything that takes memory is read; return its number of rows.
 
-    It has these ``columns`` and no others, no metadata but Arrow's own schema, from ``fewest`` to ``most``
-    rows, and no more rows or bytes than a file of its size can be written with.
+    It must have exactly these ``columns``, no metadata but Arrow's own schema, from ``fewest`` to ``most``
+    rows, and no more rows or bytes than a file of its size can hold.
     """
     problem = None
     try:
@@ -119,7 +119,7 @@ def check_footer(path: Path, columns: Sequence[str], *, fewest: int, most: int) 
 
 
 def _list_notes(schema: pa.Schema, footer: pa_parquet.FileMetaData) -> list[str]:
-    """What is written beside the rows, and not by this software: of the file, its schema, its columns."""
+    """List metadata that this software does not write: of the file, its schema, its columns."""
     found = {*(footer.metadata or {}), *(schema.metadata or {})} - {b"ARROW:schema"}
     for field in schema:
         found |= {*(field.metadata or {})} - {b"PARQUET:field_id"}
@@ -127,9 +127,9 @@ def _list_notes(schema: pa.Schema, footer: pa_parquet.FileMetaData) -> list[str]
 
 
 def read_file(path: Path, levels: Sequence[str], *values: str, multiple: int = 1) -> Iterator[pa.Table]:
-    """The rows of a file, many at a time: the names as dictionaries, the others whole and complete.
+    """Yield the rows of a file, many at a time: names as dictionaries, the others as integers without nulls.
 
-    They come in a ``multiple`` of rows where the file's own parts are such.
+    Each part has a ``multiple`` of rows if the parts of the file do.
     """
     schema = make_schema(levels, *values)
     names = [*levels, "level"]

@@ -1,4 +1,4 @@
-"""From the rows of a release's tables back to regions and arrays, in whatever order the rows are."""
+"""Regions and arrays from the rows of a release's tables, in any order of the rows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ REPEATED = "A file has two rows for the same region and size."
 def read_in_order(
     tables: Iterable[pa.Table], rows: int, levels: Sequence[str], sizes: Sizes, *, value: str
 ) -> tuple[Hierarchy, LevelArrays] | None:
-    """The regions and all their values, if the rows are as they were written: one pass, nothing to look up.
+    """Read the regions and all their values in one pass without lookups, if the rows are as written.
 
-    None if they are not: level by level, region by region, size by size.
+    That is level by level, region by region, size by size. Return None if they are not.
     """
     cells = count_sizes(sizes)
     if rows == 0 or rows % cells or rows > len(levels) * MAX_CELLS:
@@ -61,26 +61,26 @@ def read_in_order(
 
 
 def _take_names(table: pa.Table, levels: Sequence[str], rows: Ints) -> pa.Table:
-    """The names in some rows, written anew: as they are they would keep all that was read with them."""
+    """Return a copy of the names in some rows; a view would keep everything that was read with them."""
     names = table.select([*levels, "level"]).take(rows)
     columns = [names[name].cast(pa.string()).dictionary_encode() for name in names.column_names]
     return pa.table(columns, names=names.column_names)
 
 
 def _get_codes(table: pa.Table, name: str) -> Codes:
-    """The codes of a column of names, good for telling where it changes."""
+    """Return the codes of a column of names, which show where it changes."""
     column: Any = table[name].combine_chunks()
     codes: Codes = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return codes
 
 
 def read_regions(tables: Iterable[pa.Table], levels: Sequence[str], sizes: Sizes) -> Hierarchy:
-    """The hierarchy of a table with all rows, as it was written: each region has a row for every size."""
+    """Return the hierarchy of a complete table as it was written: each region has a row for every size."""
     cells, rows = count_sizes(sizes), 0
     heads = []
     for table in tables:
         head = _take_names(table, levels, np.arange(-rows % cells, table.num_rows, cells))
-        # At once, and not when all is read: a few bytes can hold any number of equal rows.
+        # Checked now, not after reading all: a few bytes can encode any number of equal rows.
         if len(find_runs([_get_codes(head, name) for name in (*levels, "level")])[0]) < head.num_rows:
             raise FolderError("The measurements do not have each region once.")
         heads.append(head)
@@ -91,7 +91,7 @@ def read_regions(tables: Iterable[pa.Table], levels: Sequence[str], sizes: Sizes
 
 
 def _make_hierarchy(heads: pa.Table, levels: Sequence[str]) -> Hierarchy:
-    """The hierarchy of a table with a row for each region."""
+    """Return the hierarchy of a table with a row for each region."""
     columns = [encode_column(heads[name]) for name in levels]
     depth = np.zeros(heads.num_rows, dtype=np.int64)
     for place, column in enumerate(columns):
@@ -99,7 +99,7 @@ def _make_hierarchy(heads: pa.Table, levels: Sequence[str]) -> Hierarchy:
     named = np.sum([column.codes >= 0 for column in columns], axis=0)
     if (depth == 0).any() or (named != depth).any() or (_find_levels(heads, levels) != depth - 1).any():
         raise FolderError("The measurements name a region that does not fit its level.")
-    # The order of a level is that of its own rows, and each of its regions has one.
+    # The order of a level is that of its own rows, of which each of its regions has one.
     tree = grow_tree(columns)
     names: list[Names] = []
     parents: list[Ints] = []
@@ -121,7 +121,7 @@ def _make_hierarchy(heads: pa.Table, levels: Sequence[str]) -> Hierarchy:
 def read_values(
     tables: Iterable[pa.Table], hierarchy: Hierarchy, sizes: Sizes, *, value: str, sparse: bool
 ) -> LevelArrays:
-    """Arrays for each level; cells without a row are zero, and of a large level they may be left out."""
+    """Return arrays for each level; cells without a row are zero, which a large level may leave out."""
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
     stores = [_Sparse(shape) if sparse and is_large(shape) else _Dense(shape) for shape in shapes]
     for table in tables:
@@ -133,19 +133,19 @@ def read_values(
 
 
 def refuse_beyond(most: int, values: Ints) -> None:
-    """Refuse numbers that no release has: their sums would not fit into 64 bits."""
+    """Refuse numbers beyond those of any release: their sums would not fit into 64 bits."""
     if max(int(values.max(initial=0)), -int(values.min(initial=0))) > most:
         raise FolderError(f"A row has a number beyond {most:,}.")
 
 
 class SeenCells:
-    """The cells of a level that had a row already: none may have two, whose sum would pass for one."""
+    """The cells of a level that have had a row: none may have two, which might be added up unnoticed."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._seen = np.zeros(shape[0] * shape[1], dtype=np.bool_)
 
     def add(self, place: Ints) -> None:
-        """Refuse a cell that comes again, in these rows or after earlier ones."""
+        """Refuse a cell that occurs twice in these rows, or occurred in earlier ones."""
         refuse_repeated(place)
         if self._seen[place].any():
             raise FolderError(REPEATED)
@@ -153,7 +153,7 @@ class SeenCells:
 
 
 def refuse_repeated(place: Ints) -> None:
-    """Refuse a cell that comes twice in these rows; where they are in order, that is seen at once."""
+    """Refuse a cell that occurs twice in these rows; if they are in order, no sorting is needed."""
     if not (place[1:] > place[:-1]).all():
         ordered = np.sort(place)
         if (ordered[1:] == ordered[:-1]).any():
@@ -161,7 +161,7 @@ def refuse_repeated(place: Ints) -> None:
 
 
 class _Dense:
-    """A level that is filled cell by cell; a large one in 32 bits for as long as all fit."""
+    """A level that is filled cell by cell; a large one in 32 bits as long as all values fit."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._array: npt.NDArray[Any] = np.zeros(shape, dtype=np.int32 if is_large(shape) else np.int64)
@@ -174,7 +174,7 @@ class _Dense:
         flat[place] = values.astype(flat.dtype)
 
     def write(self, start: int, rows: Ints) -> None:
-        """Put rows in their place."""
+        """Store rows in their place."""
         self._widen(rows)
         self._array[start : start + len(rows)] = rows
 
@@ -187,7 +187,7 @@ class _Dense:
 
 
 class _Sparse:
-    """A level of which only the cells with rows are kept."""
+    """A level of which only the cells with rows are stored."""
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self._shape = shape
@@ -208,7 +208,7 @@ class _Sparse:
 def find_cells(
     table: pa.Table, hierarchy: Hierarchy, sizes: Sizes
 ) -> Iterator[tuple[int, Ints, slice | Ints]]:
-    """For each level in the table: the cells of its rows, region * sizes + size, and the rows."""
+    """Yield for each level in the table the cells of its rows, region * sizes + size, and the rows."""
     size = table["size"].to_numpy() - sizes[0]
     cells = count_sizes(sizes)
     if ((size < 0) | (size >= cells)).any():
@@ -237,7 +237,7 @@ def find_cells(
 
 
 def _find_levels(table: pa.Table, levels: Sequence[str]) -> Ints:
-    """The level of each row, by its place; -1 if there is no such level."""
+    """Return the index of each row's level; -1 if there is no such level."""
     column = encode_column(table["level"])
     places = {name: place for place, name in enumerate(levels)}
     known = np.array([places.get(str(name), -1) for name in column.names.to_pylist()], dtype=np.int64)

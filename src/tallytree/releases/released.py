@@ -68,15 +68,15 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 MAKER = object()
-"""Shown by :func:`tallytree.release` and :func:`load`, which alone make releases."""
+"""The token of :func:`tallytree.release` and :func:`load`, which alone make releases."""
 
 RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
 REPORT = "report.html"
-"""Made from the others, and again whenever somebody likes: the manifest does not name it."""
+"""Made from the other files, and can be made again at any time: the manifest does not name it."""
 
 
 MOST_SHOWN_CELLS = 2**24
-"""Regions x sizes of a release that is verified just to be shown, which takes a second at most."""
+"""The most regions x sizes of a release that is verified when it is displayed: it takes a second at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,11 +96,11 @@ class Released:
     made_by: InitVar[object] = None
 
     def __post_init__(self, made_by: object) -> None:
-        # Counts or measurements of a simulation, put in by hand, would pass for private ones.
+        # Otherwise, counts or measurements of a simulation could be passed off as private ones.
         if made_by is not MAKER or not isinstance(self.measurements, PrivateMeasurements):
             raise MechanismError("A Release is made by tallytree.release or read by tallytree.load alone.")
         if isinstance(self.counts, LevelArrays):
-            return  # which cannot be changed
+            return  # they are immutable
         for values in self.counts:
             values.flags.writeable = False
         object.__setattr__(self, "counts", tuple(self.counts))
@@ -150,23 +150,23 @@ class Released:
         return (check_public_totals(plan, self.measurements.values, self.counts),)
 
     def to_arrow(self) -> pa.Table:
-        """The counts as a table: a column for each level, then level, size and groups.
+        """Return the counts as a table: a column for each level, then level, size and groups.
 
-        Rows without groups are left out. With intervals there are their columns as well, and rows wherever
+        Rows without groups are left out. With intervals, the table has their columns too, and rows wherever
         there may be groups.
         """
         return self._stream().read_all()
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same for pandas."""
+        """Return the counts as a pandas data frame."""
         return make_pandas(self.to_arrow())
 
     def to_polars(self) -> pl.DataFrame:
-        """The same for Polars."""
+        """Return the counts as a Polars data frame."""
         return make_polars(self.to_arrow())
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The same for whatever reads Arrow, a part at a time: DuckDB, Polars, ``pyarrow.table(release)``."""
+        """Stream the counts in parts to any reader of Arrow: DuckDB, Polars, ``pyarrow.table(release)``."""
         reader: Any = self._stream()
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -178,11 +178,11 @@ class Released:
         return stream(tabulate_cells(self.intervals, *where), make_cell_schema(self.hierarchy))
 
     def region(self, *path: str) -> RegionView:
-        """One region, by the names from the root down to it; without names, the root."""
+        """Return a region, by the names from the root down to it; without names, the root."""
         return RegionView(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
 
     def estimate_unbiased(self) -> pa.Table:
-        """Estimates without bias, which may be negative, and their exact variances, from the measurements."""
+        """Return unbiased estimates, which may be negative, with exact variances, from the measurements."""
         return tabulate_estimates(estimate_counts(self.measurements), self.hierarchy, self.sizes)
 
     def write_into(self, folder: Path) -> None:
@@ -197,7 +197,7 @@ class Released:
         (folder / MANIFEST).write_bytes(seal(self._state_intervals(manifest, folder)).encode())
 
     def write_intervals(self, folder: str | os.PathLike[str]) -> None:
-        """Write the intervals into the folder that holds this release already."""
+        """Write the intervals into the folder that already holds this release."""
         path = as_path(folder)
         try:
             manifest = parse_manifest(read_manifest(path / MANIFEST).decode())
@@ -206,7 +206,7 @@ class Released:
             ):
                 raise FolderError(f"{show(path, most=150)} holds another release than the intervals are for.")
             if "intervals" in manifest:
-                # They are forgotten before their files change: a manifest never names what is not there.
+                # Remove them from the manifest before their files change: it never names missing files.
                 files = {name: manifest["files"].get(name) for name in (RELEASE, MEASUREMENTS)}
                 manifest = {name: value for name, value in manifest.items() if name != "intervals"}
                 manifest["files"] = files
@@ -219,7 +219,7 @@ class Released:
             raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
 
     def _state_intervals(self, manifest: Manifest, folder: Path) -> Manifest:
-        """Write the intervals, if there are any, and put them into the manifest."""
+        """Write the intervals, if any, and return the manifest with them."""
         if self.intervals is None:
             return manifest
         hashes = write_intervals(self.intervals, self.hierarchy, self.sizes, self.counts, folder)
@@ -276,7 +276,7 @@ Kind = TypeVar("Kind", bound=Released)
 
 
 def read_folder(folder: str | os.PathLike[str], kind: type[Kind]) -> Kind:
-    """Read a release from its folder, as the kind that is asked for."""
+    """Read a release from its folder, as an instance of ``kind``."""
     path = as_path(folder)
     shown = show(path, most=150)
     try:
@@ -291,7 +291,7 @@ def read_folder(folder: str | os.PathLike[str], kind: type[Kind]) -> Kind:
         raise FolderError(f"{shown} is damaged: it holds text that is not UTF-8.") from None
     except OSError as error:
         raise FolderError(f"{shown} cannot be read: {describe(error)}.") from None
-    except ValueError:  # an InputError of any part, or a path that no system has
+    except ValueError:  # an InputError of any part, or an invalid path
         raise FolderError(f"{shown} is damaged: its parts do not fit together.") from None
 
 
@@ -330,7 +330,7 @@ def _read_parts(path: Path, kind: type[Kind]) -> Kind:
 def _read_measurements(
     path: Path, levels: Sequence[str], sizes: Sizes, rows: int
 ) -> tuple[Hierarchy, LevelArrays]:
-    """The regions and what was measured there, whatever the order of the rows."""
+    """Return the regions and their measurements, in any order of the rows."""
     tables = read_file(path, levels, "measured", multiple=count_sizes(sizes))
     found = read_in_order(tables, rows, levels, sizes, value="measured")
     if found is not None:
@@ -341,14 +341,14 @@ def _read_measurements(
 
 
 def as_path(folder: object) -> Path:
-    """Where a release folder is, if it is given by a path."""
+    """Return the path of a release folder; refuse what is not a path."""
     if not isinstance(folder, (str, os.PathLike)):
         raise FolderError("A release folder must be given by its path.")
     return Path(folder)
 
 
 def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
-    """The files that the manifest names are those that were written; others are named, and not looked at."""
+    """Check that files in the manifest are those that were written; list others, which are not checked."""
     hashes = manifest["files"]
     names = (RELEASE, MEASUREMENTS, *((INTERVALS, SUMMARIES) if "intervals" in manifest else ()))
     wrong = [

@@ -8,13 +8,13 @@ from tallytree.privacy.plan import Plan, describe_factor
 
 ENFORCED = "enforced on the records of people"
 ON_TRUST = "taken on trust"
-"""What a manifest says of the bounds on a person."""
+"""What a manifest says of the bounds on a person if they are not enforced."""
 
 
 def describe_protection(plan: Plan, *, has_frame: bool | None, enforced: bool) -> str:
-    """Who is protected, from what, and how strongly.
+    """Describe who is protected, from what, and how strongly.
 
-    ``has_frame`` tells where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`. Without
+    ``has_frame`` says where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`. Without
     ``enforced``, counts were given, and what they count is not known for sure.
     """
     m, z = plan.bounds.max_records, plan.bounds.max_quantity
@@ -30,7 +30,7 @@ def describe_protection(plan: Plan, *, has_frame: bool | None, enforced: bool) -
 
 
 def warn_of_epsilon(epsilon: Fraction) -> str:
-    """What whoever makes or reads a release must know of a large epsilon; nothing, if it is not large.
+    """Warn those who make or read a release of a large epsilon; empty if it is not large.
 
     >>> warn_of_epsilon(Fraction(9))
     ''
@@ -47,7 +47,7 @@ def warn_of_epsilon(epsilon: Fraction) -> str:
 
 
 def describe_guarantee(plan: Plan) -> str:
-    """How strongly a person is protected."""
+    """Describe how strongly a person is protected."""
     epsilon = show_exact(plan.epsilon)
     outcomes = (
         "for any two datasets that differ by one person, the probabilities of any outcome differ at most by "
@@ -64,7 +64,7 @@ def describe_guarantee(plan: Plan) -> str:
 
 
 def describe_empty_groups(plan: Plan, has_frame: bool | None, enforced: bool) -> str:
-    """Whether the guarantee covers a group that becomes empty."""
+    """Describe whether the guarantee covers a group that becomes empty."""
     low = plan.sizes[0]
     if has_frame and enforced:
         return "A frame lists the groups, so the guarantee also covers a person whose group becomes empty."
@@ -87,7 +87,7 @@ def describe_empty_groups(plan: Plan, has_frame: bool | None, enforced: bool) ->
 
 
 def list_public_facts(plan: Plan, total: int) -> list[str]:
-    """What the guarantee takes as known to everyone."""
+    """List what the guarantee assumes to be public."""
     regions = ", ".join(
         f"{plan.shape(index)[0]} at level {level.name!r}" for index, level in enumerate(plan.levels)
     )
@@ -105,11 +105,11 @@ def list_public_facts(plan: Plan, total: int) -> list[str]:
     return facts
 
 
-# What the page of a release says of it.
+# What the report says of a release.
 
 
 def describe_release(plan: Plan, total: int) -> str:
-    """What was released, in a sentence or two."""
+    """Describe what was released, in a sentence or two."""
     low, high = plan.sizes
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     where = f"each of {regions:,} regions, on {len(plan.levels)} levels" if regions > 1 else "one region"
@@ -121,7 +121,7 @@ def describe_release(plan: Plan, total: int) -> str:
 
 
 def describe_safety(plan: Plan) -> list[str]:
-    """For whom the release is safe, from what, and where that ends."""
+    """Describe for whom the release is safe, from what, and within what limits."""
     epsilon = float(plan.epsilon)
     words = [
         "Every single person in the data is protected, against everybody, whatever they know already. These "
@@ -141,14 +141,14 @@ def describe_safety(plan: Plan) -> list[str]:
 
 
 def describe_epsilon(plan: Plan) -> str:
-    """What stands below the number."""
+    """Describe epsilon, for the caption below the number."""
     at = "" if plan.delta is None else f" at delta = {show_short(plan.delta)}"
     return f"the privacy budget{at}: less is safer"
 
 
 def _describe_strength(plan: Plan, epsilon: float) -> str:
     shown = show_short(plan.epsilon)
-    if epsilon >= LARGE_EPSILON:  # a factor or a chance would not say much
+    if epsilon >= LARGE_EPSILON:  # a factor or a probability would not say much
         return (
             f"How nearly is what epsilon says. Here it is {shown}, which is so large that the promise in "
             "itself says little; it is still exact, and holds."
@@ -164,7 +164,7 @@ def _describe_strength(plan: Plan, epsilon: float) -> str:
 
 
 def describe_budget(plan: Plan) -> str:
-    """What the levels' parts are."""
+    """Describe the levels' parts of the budget."""
     return (
         f"The budget is shared by the {len(plan.levels)} levels: a larger part buys less noise there. The "
         f"parts add up to the whole, {plan.unit.name} = "
@@ -173,7 +173,7 @@ def describe_budget(plan: Plan) -> str:
 
 
 def describe_adjustment(mechanism: str) -> str:
-    """How measured counts became released ones."""
+    """Describe how measured counts became released ones."""
     return (
         f"After the measuring, the method {mechanism} looked for whole counts, none of them negative, that "
         "add up over all levels and are near to what was measured. That uses no data any more, and it "

@@ -1,4 +1,4 @@
-"""What is told of a region in one number: groups, people, the mean size, its quantiles."""
+"""The statistics of a region: groups, people, the mean size, its quantiles."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ class Distributions:
 
     @property
     def groups(self) -> Ints:
-        """Of each region."""
+        """The number of groups of each region."""
         return self.running[:, -1]
 
     @cached_property
     def size_sum(self) -> Ints:
-        """The sizes of all groups added up: people, if groups are households."""
+        """The sum of the sizes of all groups: people, if groups are households."""
         total: Ints = self.counts @ self.size
         return total
 
@@ -58,23 +58,23 @@ class Distributions:
         return self.running[self._some]
 
     def share(self, values: Ints) -> Floats:
-        """``values`` by the number of groups; NaN in regions without any."""
+        """Return ``values`` divided by the number of groups; NaN in regions without any."""
         found = np.full(len(values), np.nan)
         found[self._some] = values[self._some] / self.groups[self._some]
         return found
 
     def quantile(self, share: Fraction) -> Floats:
-        """The least size that so large a share of the groups does not exceed; NaN without groups."""
+        """Return the least size that at least ``share`` of the groups do not exceed; NaN without groups."""
         found = np.full(len(self.counts), np.nan)
         found[self._some] = self.size[find_quantiles(self._running_of_some, share)]
         return found
 
 
 def find_quantiles(running: Ints, share: Fraction) -> Ints:
-    """For each region, the place of the least size that at least ``share`` of its groups do not exceed.
+    """Return the index of the least size that at least ``share`` of a region's groups do not exceed.
 
-    ``running`` are the groups up to each size, regions x sizes, and every region has some. All is done in
-    whole numbers of any length: in floats, 0.55 of 100 groups are more than 55.
+    ``running`` are the groups up to each size, regions x sizes, and every region has some. The arithmetic is
+    in whole numbers of any length: in floats, 0.55 of 100 groups are more than 55.
     """
     groups = running[:, -1:].astype(object)
     wanted = -(-groups * share.numerator // share.denominator)  # rounded up
@@ -88,7 +88,7 @@ Kind = Literal["count", "size", "mean", "share"]
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number that is told of each region, with an interval."""
+    """A number that describes a region, published with an interval."""
 
     name: str
     find: Callable[[Distributions], npt.NDArray[Any]]
@@ -96,7 +96,7 @@ class Statistic:
     kind: Kind
 
     def limits(self, sizes: Sizes) -> tuple[float, float]:
-        """What its intervals cannot go beyond."""
+        """Return the limits that its intervals cannot exceed."""
         if self.kind == "count":
             return 0.0, math.inf
         return (0.0, 1.0) if self.kind == "share" else (float(sizes[0]), float(sizes[1]))
@@ -109,7 +109,7 @@ QUANTILES = {
     "q75": Fraction(3, 4),
     "q90": Fraction(9, 10),
 }
-"""Of the group sizes."""
+"""The quantiles of the group sizes that are published."""
 
 STATISTICS: tuple[Statistic, ...] = (
     Statistic("groups", lambda regions: regions.groups, "count"),
@@ -122,11 +122,11 @@ STATISTICS: tuple[Statistic, ...] = (
 )
 
 EARLIEST = ("groups", "size_sum", "size_mean", *QUANTILES)
-"""Those of version 0.1.0, and of folders that do not state theirs."""
+"""The statistics of version 0.1.0, and of folders that do not name theirs."""
 
 
 def find_statistics(names: Sequence[str] | None = None) -> tuple[Statistic, ...]:
-    """The statistics of these names; by default all."""
+    """Return the statistics of these names; by default all."""
     known = {statistic.name: statistic for statistic in STATISTICS}
     for name in () if names is None else names:
         if name not in known:
@@ -137,7 +137,7 @@ def find_statistics(names: Sequence[str] | None = None) -> tuple[Statistic, ...]
 
 
 def summarize(counts: Ints, sizes: Sizes, statistics: Sequence[Statistic] | None = None) -> Floats:
-    """Regions x statistics, by default all of them; what a region without groups does not have is NaN."""
+    """Compute statistics (default: all), regions x statistics; NaN where a region without groups has none."""
     told = find_statistics() if statistics is None else statistics
     parts = cut_distributions(counts, sizes)
     return np.concatenate(
@@ -146,6 +146,6 @@ def summarize(counts: Ints, sizes: Sizes, statistics: Sequence[Statistic] | None
 
 
 def cut_distributions(counts: Ints, sizes: Sizes) -> list[Distributions]:
-    """All regions, some at a time."""
+    """Return the distributions of all regions, some regions at a time."""
     step = max(1, CHUNK_CELLS // counts.shape[1])
     return [Distributions(counts[start : start + step], sizes) for start in range(0, len(counts), step)]

@@ -18,12 +18,12 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 Show = Literal["count", "mean", "share"]
-"""A whole number; with two decimal places, or as many as tell the ends of an interval apart; a percentage."""
+"""A whole number; two decimals, or as many as distinguish the ends of an interval; a percentage."""
 
 GRIDS: dict[Show, int] = {"count": 1, "mean": 10**6, "share": 10**9}
-"""Figures reach the page as multiples of one part in so many."""
+"""Figures are passed to the page as multiples of 1 / grid."""
 MOST = 2**53
-"""Whole numbers from here on are not all numbers of the page."""
+"""From here on, the page's numbers cannot represent all whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class Figure:
     statistic: str | None = None
     """The statistic whose intervals are shown with it."""
     shade: str | None = None
-    """What a region is shaded by, where readers may choose this figure for it."""
+    """The title of the shading of regions by this figure, if readers may choose it."""
     size: int | None = None
-    """It is about groups of this size, and left out where there are none."""
+    """The size of the groups that it is about; it is left out where the range lacks this size."""
 
 
 def find_largest(regions: Distributions) -> Floats:
-    """The largest size that has groups; NaN in regions without any."""
+    """Return the largest size that has groups; NaN in regions without any."""
     some = regions.counts != 0
     largest = regions.size[-1] - np.argmax(some[:, ::-1], axis=1)
     return np.where(some.any(axis=1), largest, np.nan)
@@ -56,7 +56,7 @@ def _name_quantile(name: str, share: Fraction) -> str:
 
 
 def _show(name: str, title: str, column: str, show: Show, *, shade: str | None = None) -> Figure:
-    """A statistic as a key figure."""
+    """Return a statistic as a key figure."""
     (statistic,) = find_statistics([name])
     return Figure(title, column, show, statistic.find, name, shade)
 
@@ -81,12 +81,12 @@ FIGURES: tuple[Figure, ...] = (
 
 
 def list_figures(sizes: Sizes) -> list[Figure]:
-    """Those that regions with these sizes have."""
+    """Return the figures of regions with these sizes."""
     return [figure for figure in FIGURES if figure.size is None or sizes[0] <= figure.size <= sizes[1]]
 
 
 def describe_figures(figures: Sequence[Figure], bounds: SummaryBounds | None) -> list[dict[str, object]]:
-    """What the page has to know of them."""
+    """Describe the figures for the page."""
     return [
         {
             "name": figure.title,
@@ -103,7 +103,7 @@ def describe_figures(figures: Sequence[Figure], bounds: SummaryBounds | None) ->
 def list_numbers(
     figures: Sequence[Figure], parts: Sequence[Distributions], bounds: SummaryBounds | None
 ) -> Ints:
-    """The figures of a level's regions as the page reads them, region by region.
+    """Return the figures of a level's regions as the page reads them, region by region.
 
     Each is one more than its multiple of the grid, or zero if there is none; where there are intervals, one
     more than the lower end, and the width, follow.
@@ -120,9 +120,9 @@ def list_numbers(
 
 
 def _number(low: Floats, high: Floats, grid: int) -> tuple[Ints, Ints]:
-    """One more than the lower end, and the width; zeros where there is no interval."""
+    """Return one more than the lower end, and the width; zeros where there is no interval."""
     with np.errstate(over="ignore"):
         low, high = np.rint(low * grid), np.rint(high * grid)
-    # Not where a region has no groups (NaN), nor in a damaged file that holds anything: the checks say so.
+    # Unknown where a region has no groups (NaN), or a damaged file has any value: the checks report it.
     known = (low >= 0) & (low <= high) & (high < MOST)
     return np.where(known, low + 1, 0).astype(np.int64), np.where(known, high - low, 0).astype(np.int64)

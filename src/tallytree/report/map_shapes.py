@@ -18,20 +18,20 @@ from tallytree.errors import ReportError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.report.report_content import MOST_REGIONS, encode, fold, write_bytes
 
-# From degrees on the globe to a plane in which areas keep their proportions.
+# Projection of degrees on the globe to a plane in which areas keep their proportions.
 
 Points = npt.NDArray[np.float64]
 
 LEAST_CONE = 0.05
-"""Below this the cone is nearly a cylinder, and is taken as one."""
+"""Below this the cone is nearly a cylinder, and is treated as one."""
 
 
 def project(points: Points) -> Points:
-    """Longitudes and latitudes on an equal-area map; other coordinates are on a plane already and stay.
+    """Project longitudes and latitudes to an equal-area map; other coordinates are planar already and stay.
 
-    Albers' conic projection, its standard parallels a sixth from the northern and the southern edge (Snyder,
-    *Map Projections: a Working Manual*, 1987, equations 14-1 to 14-6 for the sphere). Around the equator,
-    where the cone would be a cylinder, Lambert's cylindrical one.
+    Uses Albers' conic projection, its standard parallels a sixth from the northern and the southern edge
+    (Snyder, *Map Projections: a Working Manual*, 1987, equations 14-1 to 14-6 for the sphere). Around the
+    equator, where the cone would be a cylinder, it uses Lambert's cylindrical projection.
     """
     longitude, latitude = points.T
     if np.abs(longitude).max() > 360 or np.abs(latitude).max() > 90:
@@ -52,7 +52,7 @@ def project(points: Points) -> Points:
 
 
 def _turn(longitude: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The longitudes cut open where the widest gap is, so that islands beyond the date line stay near."""
+    """Cut the longitudes at their widest gap, so that islands beyond the date line stay near."""
     around = np.unique(np.mod(longitude, 360))
     gaps = np.diff(around, append=around[0] + 360)
     start = around[(int(np.argmax(gaps)) + 1) % len(around)]
@@ -63,9 +63,9 @@ def _turn(longitude: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 Ints = npt.NDArray[np.int64]
 
 GRID = 4096
-"""The longer side of the map, in the steps that points are rounded to."""
+"""The longer side of the map, in steps of the grid that points are rounded to."""
 MOST_POINTS = 300_000
-"""With more, the grid is made coarser. Neighbours stay neighbours: equal points are rounded alike."""
+"""With more points, the grid is made coarser. Shared borders stay shared: equal points are rounded alike."""
 MOST_BYTES = 500_000_000
 LEAST_GRID = 64
 MOST_FAR = 1e9
@@ -77,16 +77,16 @@ class ShapeMap:
     """A map as the page reads it."""
 
     level: int
-    """Of the regions that the shapes stand for."""
+    """The level of the regions that the shapes stand for."""
     width: int
     height: int
     text: str
     matched: int
-    """Shapes that belong to a region."""
+    """The number of shapes that belong to a region."""
     unmatched: tuple[str, ...]
-    """Keys of the shapes that belong to none: they are drawn, in grey."""
+    """Keys of the shapes that belong to no region: they are drawn in grey."""
     missing: int
-    """Regions of the level that have no shape."""
+    """The number of regions of the level that have no shape."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class Shape:
 
 
 def read_shapes(file: Path, key: str, hierarchy: Hierarchy) -> ShapeMap:
-    """A map from a GeoJSON file whose property ``key`` has the regions' names.
+    """Read a map from a GeoJSON file whose property ``key`` has the regions' names.
 
     ``key`` may name several properties with commas between them: together they are the last names of a
-    region's path, such as ``STATE,COUNTY`` where counties are named by numbers that every state has.
+    region's path, such as ``STATE,COUNTY`` where counties have numbers that are unique only within a state.
     """
     fields = tuple(part.strip() for part in key.split(","))
     shapes = _read_features(_load(file), fields, show(file, most=150))
@@ -167,7 +167,7 @@ def _as_name(value: Any) -> str:
 
 
 def _list_rings(geometry: Any) -> Iterator[Points]:
-    """The rings of all polygons; a feature may also have no geometry."""
+    """Yield the rings of all polygons; a feature may also have no geometry."""
     if geometry is None:
         return
     kind = geometry.get("type")
@@ -189,7 +189,7 @@ def _list_rings(geometry: Any) -> Iterator[Points]:
 
 
 def _match(shapes: Sequence[Shape], hierarchy: Hierarchy) -> tuple[int, dict[tuple[str, ...], int]]:
-    """The level to which most shapes belong, and which of its regions each key is."""
+    """Return the level to which most shapes belong, and the region of each key."""
     keys = {shape.key for shape in shapes}
     length = len(shapes[0].key)
     best: tuple[int, int, dict[tuple[str, ...], int]] | None = None
@@ -198,10 +198,10 @@ def _match(shapes: Sequence[Shape], hierarchy: Hierarchy) -> tuple[int, dict[tup
     for level in range(len(hierarchy.levels)):
         seen += len(hierarchy.parents(level))
         if level and seen > MOST_REGIONS:
-            break  # the page has none of these
+            break  # the page leaves these out
         ends = [path[-length:] for path in hierarchy.regions(level)]
         times = Counter(ends)
-        # A name that several regions have stands for none of them.
+        # A name shared by several regions matches none of them.
         index = {end: place for place, end in enumerate(ends) if times[end] == 1}
         repeated += sum(times[key] > 1 for key in keys)
         hits = len(keys & index.keys())
@@ -218,7 +218,7 @@ def _match(shapes: Sequence[Shape], hierarchy: Hierarchy) -> tuple[int, dict[tup
 
 
 def _draw(shapes: Sequence[list[Points]]) -> tuple[int, int, list[list[Ints]]]:
-    """The map's width and height, and every shape's rings on a grid that is as fine as a page can hold."""
+    """Return the map's width and height, and every shape's rings on the finest grid that fits a page."""
     every = [ring for rings in shapes for ring in rings]
     flat = project(np.concatenate(every))
     low, high = flat.min(axis=0), flat.max(axis=0)
@@ -236,7 +236,7 @@ def _draw(shapes: Sequence[list[Points]]) -> tuple[int, int, list[list[Ints]]]:
 
 
 def _round(points: Points, low: Points, high: Points, scale: float) -> Ints:
-    """On the grid, north up; points that fall together are one, and so are those in the middle of a line."""
+    """Round to the grid, north up; merge coinciding points, and drop those inside a straight line."""
     grid = np.rint((points - low) * scale)
     grid[:, 1] = np.rint((high[1] - low[1]) * scale) - grid[:, 1]
     ring = grid.astype(np.int64)
@@ -252,7 +252,7 @@ def _round(points: Points, low: Points, high: Points, scale: float) -> Ints:
 
 
 def _keep(rings: list[Ints]) -> list[Ints]:
-    """What can be seen of a shape; one that is too small becomes a dot."""
+    """Keep the visible rings of a shape; one that is too small becomes a dot."""
     seen = [ring for ring in rings if len(ring) >= 3]
     if seen or not rings:
         return seen
@@ -261,7 +261,7 @@ def _keep(rings: list[Ints]) -> list[Ints]:
 
 
 def _pack(regions: Sequence[int | None], shapes: Sequence[list[Ints]]) -> str:
-    """Each shape: its region (from 1 on; 0 is none), its rings, their points, each from the one before."""
+    """Pack each shape: its region (from 1; 0 is none), its rings, and their points as differences."""
     numbers: list[Ints] = [np.array([len(shapes)])]
     for region, rings in zip(regions, shapes, strict=True):
         numbers.append(np.array([0 if region is None else region + 1, len(rings)]))

@@ -1,4 +1,4 @@
-"""What the explorer of the page reads: the regions, their counts, and what is known about them."""
+"""The data of the page's explorer: the regions, their counts, and what is known about them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from tallytree.releases.released import Released
 from tallytree.releases.statistics import Distributions, cut_distributions
 from tallytree.report.key_figures import Figure, describe_figures, list_figures, list_numbers
 
-# Counts in few bytes, for the page: only what is not zero, as numbers of variable length.
+# A compact encoding of counts for the page: only cells that are not zero, as numbers of variable length.
 #
-# A level is packed by itself. It begins with :data:`FACTS` numbers for each region; the regions' cells
+# Each level is packed separately. It begins with :data:`FACTS` numbers for each region; the regions' cells
 # follow, one after the other, so that the page can find the cells of a region without reading those of the
-# others. A cell is the distance from the region's last cell (of its first cell: from one below the lowest
-# size) and the groups, and, where there are intervals, how far their ends are from the groups. The regions'
-# key figures are packed beside it. A number has seven bits in each byte, the lowest first; a set eighth bit
-# says that more follow (LEB128). All is deflated, in base64.
+# others. A cell is the distance from the region's last cell (for its first cell: from one below the lowest
+# size) and the groups, and, where there are intervals, the distances of their ends from the groups. The
+# regions' key figures are packed separately. A number has seven bits in each byte, the lowest first; a set
+# eighth bit says that more follow (LEB128). Everything is deflated, in base64.
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 FACTS = 4
-"""Numbers for each region: its cells, their bytes, its groups, and the size up to which nearly all are."""
+"""The numbers per region: its cells, their bytes, its groups, and the size that nearly all do not exceed."""
 NEARLY_ALL = Fraction(999, 1000)
-"""The groups that the page shows at first."""
+"""The share of the groups that the page shows at first."""
 CHUNK = 2**18
-"""Cells that are looked at together."""
+"""Cells that are packed together."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ class PackedLevel:
 
     text: str
     groups: Ints
-    """Of each region."""
+    """The number of groups of each region."""
 
 
 def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = None) -> PackedLevel:
-    """A level's counts, regions x sizes from ``lowest`` on, and the ends of their intervals, if any."""
+    """Pack a level's counts, regions x sizes from ``lowest`` on, and the ends of their intervals, if any."""
     facts, cells = [], []
     for rows in _split(counts.shape):
         ends = None if intervals is None else (intervals[0][rows], intervals[1][rows])
@@ -61,7 +61,7 @@ def pack_level(counts: Ints, lowest: int, intervals: tuple[Ints, Ints] | None = 
 
 
 def pack_figures(figures: Sequence[Figure], release: Released, level: int) -> str:
-    """The key figures of a level's regions, with their intervals, if any."""
+    """Pack the key figures of a level's regions, with their intervals, if any."""
     bounds = None if release.intervals is None else release.intervals.summaries[level]
     parts = cut_distributions(release.counts[level], release.sizes)
     return write_bytes(encode(list_numbers(figures, parts, bounds).ravel())[0])
@@ -98,18 +98,18 @@ def _pack_rows(counts: Ints, lowest: int, ends: tuple[Ints, Ints] | None) -> tup
 
 
 def _as_count(values: Ints) -> Ints:
-    """A damaged release may hold negative counts; the checks say so, and the page need not."""
+    """Replace negative counts, which a damaged release may hold, by zero: the checks report them."""
     return np.maximum(values, 0)
 
 
 def fold(values: Ints) -> Ints:
-    """Numbers of either sign as numbers that are not negative: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4."""
+    """Map signed numbers to non-negative ones: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4 (zigzag encoding)."""
     folded: Ints = np.where(values < 0, -2 * values - 1, 2 * values)
     return folded
 
 
 def encode(values: Ints) -> tuple[Bytes, Ints]:
-    """Numbers that are not negative, in variable length, and how many bytes each of them takes.
+    """Encode non-negative numbers in variable length; also return how many bytes each of them takes.
 
     >>> encode(np.array([1, 300]))[0].tolist()
     [1, 172, 2]
@@ -127,15 +127,15 @@ def encode(values: Ints) -> tuple[Bytes, Ints]:
 
 
 def write_bytes(data: Bytes) -> str:
-    """Deflated, in base64."""
+    """Return the bytes deflated, in base64."""
     deflate = zlib.compressobj(6, zlib.DEFLATED, -15)
     return base64.b64encode(deflate.compress(data.tobytes()) + deflate.flush()).decode()
 
 
 MOST_REGIONS = 50_000
-"""In the explorer. Levels below are left out, and the page says so."""
+"""The most regions in the explorer. Levels below are left out, and the page says so."""
 MOST_TEXT = 8_000_000
-"""Characters that names, counts and intervals may take."""
+"""The most characters of names, counts and intervals."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Content:
 
 
 def gather(release: Released) -> Content:
-    """The levels from the root down, as many as a page can hold."""
+    """Gather the levels from the root down, as many as fit on a page."""
     hierarchy, (low, high), found = release.hierarchy, release.sizes, release.intervals
     levels: list[dict[str, Any]] = []
     packed: list[PackedLevel] = []
@@ -189,5 +189,5 @@ def gather(release: Released) -> Content:
 
 
 def _name_files(root: str) -> str:
-    """How downloaded files begin: plain letters, whatever the region is called."""
+    """Return the prefix of downloaded files' names: plain letters, whatever the region's name is."""
     return re.sub(r"[^a-z0-9]+", "-", root.lower())[:40].strip("-") or "release"

@@ -1,4 +1,4 @@
-"""The page: one HTML file with its style, its script and its data in it, which asks for nothing else."""
+"""The page: one HTML file that contains its style, its script and its data, and loads nothing else."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ SCRIPTS = (
     "downloads",
     "explorer",
 )
-"""In this order they make one script."""
+"""The parts of the script, in order."""
 
 POLICY = (
     "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
-"""What the page may load: its own script and style, by their digests, and nothing from anywhere."""
+"""What the page may load: its own script and style, by their digests, and nothing else."""
 
 
 def write_page(release: Released, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
-    """The whole page, with the map if there are shapes."""
+    """Write the whole page, with the map if there are shapes."""
     content = gather(release)
     if shapes is not None and shapes.level >= len(content.levels):
         level = show(release.hierarchy.levels[shapes.level])
@@ -68,7 +68,7 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         "source": write_source(release),
         "data": _write_data(content, shapes),
     }
-    # In one pass: what is filled in is not looked at again, whatever it holds.
+    # In one pass: what is filled in is not searched again, whatever it holds.
     return re.sub(r"\{\{(\w+)\}\}", lambda found: join(parts[found[1]]), _read("page.html"))
 
 
@@ -112,6 +112,6 @@ def write_report(
     verification: Verification | None = None,
     shapes: ShapeMap | None = None,
 ) -> None:
-    """Write the page of a release; it takes the place of an earlier one when it is complete."""
+    """Write the page of a release to a file; it replaces an earlier one only when it is complete."""
     checked = release.verify() if verification is None else verification
     write_whole(target, write_page(release, checked, shapes=shapes).encode())

@@ -1,4 +1,4 @@
-"""The parts of the page that are the same for every reader: they need no script, and print as they are."""
+"""The static parts of the page: they need no script, and print as they are."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tallytree.report.report_content import PackedLevel
 from tallytree.solvers.checks import Check, Verification
 
 BAR = 1000
-"""The width of the pictures, in their own units."""
+"""The width of the charts, in their own units."""
 
 
 def write_lead(release: Released, verification: Verification) -> Html:
-    """What was released, in a paragraph and a few figures."""
+    """Write what was released, in a paragraph and a few figures."""
     plan = release.measurements.plan
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     low, high = release.sizes
@@ -82,7 +82,7 @@ def _warn() -> Html:
 
 
 def write_privacy(release: Released) -> Html:
-    """Who is protected, how strongly, and at what cost at each level."""
+    """Write who is protected, how strongly, and at what cost at each level."""
     plan, manifest = release.measurements.plan, release.manifest
     has_frame = manifest["data"].get("frame")
     frame = has_frame if isinstance(has_frame, bool) else None
@@ -113,7 +113,7 @@ def write_privacy(release: Released) -> Html:
 
 
 def draw_budget(plan: Plan) -> Html:
-    """The levels' parts, as one bar."""
+    """Draw the levels' parts of the budget, as one bar."""
     whole = sum((level.loss for level in plan.levels), plan.levels[0].loss * 0)
     parts, start = [], 0.0
     for index, level in enumerate(plan.levels):
@@ -179,7 +179,7 @@ def _tabulate_budget(plan: Plan) -> Html:
 
 
 def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
-    """The noise of each level, beside the size of its regions."""
+    """Write the noise of each level, beside the size of its regions."""
     plan = release.measurements.plan
     found = find_accuracy(plan)
     mechanism = str(_read(release.manifest, "mechanism", "name"))
@@ -248,7 +248,7 @@ def _draw_deviations(found: Sequence[LevelAccuracy]) -> Html:
 
 
 def write_checks(verification: Verification) -> Html:
-    """Each condition and whether it holds."""
+    """Write each condition and whether it holds."""
     return join(
         tag(
             "p",
@@ -274,7 +274,7 @@ def _write_check(check: Check) -> Html:
 
 
 def write_source(release: Released) -> Html:
-    """Where the numbers come from."""
+    """Write where the numbers come from."""
     manifest = release.manifest
     files = manifest.get("files")
     facts = [
@@ -300,7 +300,7 @@ def write_source(release: Released) -> Html:
 
 
 def tabulate(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> Html:
-    """A table whose first column names the row; the first ``left`` columns are text."""
+    """Write a table whose first column names the row; the first ``left`` columns are text."""
     head = [
         tag("th", column, scope="col", class_="text" if index < left else "number")
         for index, column in enumerate(columns)

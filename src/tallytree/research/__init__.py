@@ -1,1 +1,1 @@
-"""Repeatable noise, and the truth beside it: simulations, audits, the paper's experiments again."""
+"""Research with repeatable noise and the truth: simulations, audits, the paper's experiments reproduced."""

@@ -96,7 +96,7 @@ def simulate(
 
 
 def evaluate(run: Simulation | Released, counts: GroupCounts) -> pa.Table:
-    """The errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
+    """Return the errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
 
     ``l1`` is the paper's error, the sum of ``|n^ - n|`` over regions and sizes; ``emd`` is the mean over the
     level's regions of the sum of ``|c^ - c|`` over sizes (how far groups were moved along the sizes);

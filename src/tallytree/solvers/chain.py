@@ -2,14 +2,14 @@
 
 Every count of the chain query says how many groups there are up to some leaf cell, in the order of the
 chain: size by size, the tree in post-order. A region and its last child end at the same leaf, so their
-counts are equal (C9); such nodes are merged into one point, weighted by their levels. What is left is
-non-decreasing from leaf cell to leaf cell, with G at the end (C7): weighted isotonic regression, whose
-fit rounded half up is the exact integer optimum.
+counts are equal (C9); such nodes are merged into one point, weighted by their levels. The resulting points
+are non-decreasing from leaf cell to leaf cell, with G at the end (C7): a weighted isotonic regression,
+whose fit rounded half up is the exact integer optimum.
 
 (C8) leaves out the case lev(a_i) < lev(a_{i+1}); the paper's recurrence has it ("otherwise"), and it is
 needed: it is the step from one region to the first leaf of the next.
 
-The processors share the sizes, and take a few at a time, as many as a cache holds.
+The processors share the sizes, and process a few at a time, as many as a cache holds.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,8 +31,8 @@ from tallytree.solvers.tree.cost_tables import MOST_ENTRIES, CostTable, own_cost
 # The paper's own algorithm for the chain model: its recurrence on cost tables.
 #
 # The reference implementation of (C6) - (C10): readable, exact, and slow; ``chain`` finds the same optimum
-# in linear time. As in ``cost_tables``, the paper's domains are widened until no value lies at an end that
-# only delta set.
+# in linear time. As in ``cost_tables``, the paper's domains are widened until no value lies at a bound that
+# only delta imposes.
 
 Ints = npt.NDArray[np.int64]
 
@@ -42,7 +42,7 @@ IMPOSSIBLE = 2**60
 def solve_chain_with_tables(
     hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, total: int, scales: Sequence[Fraction]
 ) -> tuple[Ints, int]:
-    """The fitted chain (leaves in post-order x sizes), and how often the domains were doubled."""
+    """Return the fitted chain (leaves in post-order x sizes), and how often the domains were doubled."""
     nodes = list_chain(hierarchy)
     sizes = values[0].shape[1]
     noisy = [int(values[level][region, size]) for size in range(sizes) for level, region in nodes]
@@ -73,20 +73,20 @@ def solve_chain_with_tables(
 
 
 def list_chain(hierarchy: Hierarchy) -> list[tuple[int, int]]:
-    """The nodes of one size in post-order, as (level, region)."""
+    """Return the nodes of one size in post-order, as (level, region)."""
     ends = [
         (int(last), -level, region)
         for level in range(len(hierarchy.levels))
         for region, last in enumerate(hierarchy.last_leaves(level))
     ]
-    # By the last leaf below; where that is the same, the deeper one comes first.
+    # Sorted by the last leaf below; of nodes with the same one, the deeper comes first.
     return [(-level, region) for _, level, region in sorted(ends)]
 
 
 def build_tables(
     noisy: Sequence[int], levels: Sequence[int], weights: Sequence[int], deltas: Sequence[int]
 ) -> list[CostTable]:
-    """The bottom-up phase: (d5) + (d6) from the head of the chain to its tail."""
+    """Run the bottom-up phase: (d5) + (d6) from the head of the chain to its tail."""
     tables = [own_costs(noisy[0], weights[0], deltas[0])]
     for i in range(1, len(noisy)):
         own, before = own_costs(noisy[i], weights[i], deltas[i]), tables[-1]
@@ -101,7 +101,7 @@ def build_tables(
 
 
 def trace_back(tables: Sequence[CostTable], levels: Sequence[int], total: int) -> list[int] | None:
-    """The top-down phase: from the total at the tail to the head; None if the domains do not admit it."""
+    """Run the top-down phase: from the total at the tail to the head; None if the domains do not admit it."""
     found = [total]
     for i in range(len(tables) - 1, -1, -1):
         table, x = tables[i], found[-1]
@@ -122,14 +122,14 @@ DIGITS = 4
 
 
 def read_digits(digits: Ints) -> int:
-    """The number."""
+    """Return the number that the digits stand for."""
     low, mid, high, top = digits.tolist()
     return int(low + (mid << 20) + (high << 40) + (top << 80))
 
 
 @kernel
 def add_digits(digits: Ints, low: int, mid: int, high: int) -> None:
-    """Add low + 2^20 mid + 2^40 high, each from 0 up to 2^62."""
+    """Add low + 2^20 mid + 2^40 high; each of the three is from 0 up to 2^62."""
     low += digits[0]
     mid += digits[1] + (low >> 20)
     high += digits[2] + (mid >> 20)
@@ -139,19 +139,19 @@ def add_digits(digits: Ints, low: int, mid: int, high: int) -> None:
 
 # From the fitted chain back to group counts, and to the objective.
 #
-# The chain comes as steps: there are few where there is much noise.
+# The chain is stored as steps, which are few where there is much noise.
 
 SIZES_AT_A_TIME = 8
 
 
 def take_sizes(part: slice) -> Iterator[slice]:
-    """A few sizes at a time: what they need fits into a cache, and the answers are read in whole lines."""
+    """Yield a few sizes at a time: their data fit into a cache, and answers are read in whole cache lines."""
     for start in range(part.start, part.stop, SIZES_AT_A_TIME):
         yield slice(start, min(start + SIZES_AT_A_TIME, part.stop))
 
 
 def count_groups(hierarchy: Hierarchy, values: Sequence[Ints], steps: Steps) -> tuple[list[Ints], list[int]]:
-    """The inverse of the chain query, and per level the sum of (c^ - c~)^2.
+    """Invert the chain query; also return the sum of (c^ - c~)^2 for each level.
 
     There are groups where the chain rises: in the leaf at which a step begins, and in the regions above it.
     """
@@ -181,7 +181,7 @@ def count_groups(hierarchy: Hierarchy, values: Sequence[Ints], steps: Steps) -> 
 
 
 def _number_regions(hierarchy: Hierarchy) -> tuple[Ints, Ints]:
-    """With all levels' regions one after the other: each leaf's place (in post-order), each parent's."""
+    """Number all levels' regions consecutively: the numbers of the leaves (in post-order), and of parents."""
     rows = np.empty(hierarchy.leaf_count, dtype=np.int64)
     parents = [np.array([-1])]
     start = above = 0
@@ -196,7 +196,7 @@ def _number_regions(hierarchy: Hierarchy) -> tuple[Ints, Ints]:
 
 @kernel
 def _climb(steps: Steps, step: int, rows: Ints, parents: Ints, chain: Ints, counts: Ints, first: int) -> int:
-    """Write the chain of a few sizes, and count the groups where it rises; at which step it goes on."""
+    """Write the chain of a few sizes, and count the groups where it rises; return the step to continue at."""
     leaves = chain.shape[1]
     flat = chain.reshape(-1)
     at, start = 0, first * leaves
@@ -217,7 +217,7 @@ def _climb(steps: Steps, step: int, rows: Ints, parents: Ints, chain: Ints, coun
 
 @kernel
 def _add_squares(noisy: Ints, first: int, ends: Ints, chain: Ints, digits: Ints) -> None:
-    """Add a level's (c^ - c~)^2 of a few sizes, none above 2^80."""
+    """Add up a level's (c^ - c~)^2 over a few sizes; no term is above 2^80."""
     for r in range(len(ends)):
         low, mid, high = 0, 0, 0
         for s in range(len(chain)):
@@ -235,8 +235,8 @@ def solve_chain_model(
     scales: Sequence[Fraction],
     solver: str = "isotonic",
 ) -> Solution:
-    """The exact integer optimum of (C6) - (C10); a level weighs 1 / scale^2."""
-    values = list(values)  # a large level is written out once, and not anew for every few sizes
+    """Find the exact integer optimum of (C6) - (C10); a level weighs 1 / scale^2."""
+    values = list(values)  # a large level is expanded once, not again for every few sizes
     weights = weigh_levels(scales, most=MAX_CHAIN_WEIGHT_SUM)
     effort = {}
     if solver == "tables":
@@ -258,7 +258,7 @@ def solve_chain_model(
 def assess_chain_model(
     hierarchy: Hierarchy, values: Sequence[Ints], counts: Sequence[Ints], *, scales: Sequence[Fraction]
 ) -> Evidence:
-    """The objective of (C6) at given counts, of which those of the leaves decide."""
+    """Return the objective of (C6) at given counts, which depends on those of the leaves."""
     leaf = np.empty((hierarchy.leaf_count, get_shape(values, 0)[1]), dtype=np.int64)
     for level in range(len(values)):
         rows = np.flatnonzero(~hierarchy.has_children(level))
@@ -270,12 +270,12 @@ def assess_chain_model(
 
 
 def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, total: int) -> Steps:
-    """The fitted chain. The processors share the sizes; then their blocks are pooled in turn."""
+    """Fit the chain. The processors share the sizes; then their blocks are pooled in turn."""
     leaves, sizes = hierarchy.leaf_count, values[0].shape[1]
     blocks = Blocks.empty(leaves * sizes)
     ends = [hierarchy.last_leaves(level) for level in range(len(values))]
     before = _add_weights(ends, weights, leaves)
-    found: dict[int, int] = {}  # how many blocks, by where they start
+    found: dict[int, int] = {}  # number of blocks of each part, by the part's start
 
     def pool_part(part: slice) -> None:
         own = blocks.some(slice(part.start * leaves, part.stop * leaves))
@@ -286,7 +286,7 @@ def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, tota
             for level, noisy in enumerate(values):
                 _merge(noisy, some.start, ends[level], before[level], weights[level], floors, rests)
             if some.stop == sizes:
-                # The last point is the total (C7): above all others it stays alone, and is then cut to it.
+                # The last point is the total (C7): set above all others, it stays alone, and is then clipped.
                 floors[-1, -1], rests[-1, -1] = 2 * MAX_MEASURED, 0
             count = _pool_sizes(floors, rests, before[-1], own, count)
         found[part.start * leaves] = count
@@ -300,7 +300,7 @@ def _fit_chain(hierarchy: Hierarchy, values: Sequence[Ints], weights: Ints, tota
 
 
 def _add_weights(ends: Sequence[Ints], weights: Ints, leaves: int) -> Ints:
-    """Levels + 1 x leaves: the weights of the nodes that end at a leaf, of the levels before each."""
+    """Sum the weights of the nodes ending at each leaf, over the levels before each: levels + 1 x leaves."""
     sums = np.zeros((len(ends) + 1, leaves), dtype=np.int64)
     for level, places in enumerate(ends):
         sums[level + 1] = sums[level]
@@ -310,7 +310,7 @@ def _add_weights(ends: Sequence[Ints], weights: Ints, leaves: int) -> Ints:
 
 @kernel
 def _merge(noisy: Ints, first: int, ends: Ints, before: Ints, weight: int, floors: Ints, rests: Ints) -> None:
-    """Merge a level's answers of a few sizes into the points; ``before`` is what these weigh so far."""
+    """Merge a level's answers of a few sizes into the points; ``before`` is the points' weight so far."""
     for r in range(len(ends)):
         end = ends[r]
         if before[end] == 0:
@@ -325,7 +325,7 @@ def _merge(noisy: Ints, first: int, ends: Ints, before: Ints, weight: int, floor
 
 @kernel
 def _pool_sizes(floors: Ints, rests: Ints, weights: Ints, blocks: Blocks, count: int) -> int:
-    """Go on pooling with the points of a few sizes."""
+    """Continue pooling with the points of a few sizes."""
     ones = np.ones_like(weights)
     for s in range(len(floors)):
         count = pool(Blocks(floors[s], rests[s], weights, ones), blocks, count)

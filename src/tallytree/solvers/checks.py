@@ -23,23 +23,23 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Check:
-    """One condition: what it says, how many times it does not hold, and one such place."""
+    """One condition: its statement, how many times it is violated, and an example."""
 
     name: str
     statement: str
     violations: int
     example: str = ""
     made: bool = True
-    """Whether the condition was looked at. If not, ``statement`` says why: it neither passed nor failed."""
+    """Whether the check was made. If not, ``statement`` says why, and it neither passed nor failed."""
 
     @property
     def passed(self) -> bool:
-        """The condition was looked at, and holds everywhere."""
+        """Whether the check was made, and the condition holds everywhere."""
         return self.made and self.violations == 0
 
     @property
     def failed(self) -> bool:
-        """The condition was looked at, and does not hold somewhere."""
+        """Whether the check was made, and the condition is violated somewhere."""
         return self.made and self.violations > 0
 
 
@@ -56,7 +56,7 @@ class Verification:
 
     @property
     def passed(self) -> bool:
-        """No check that was made failed."""
+        """Whether no check that was made failed."""
         return not any(check.failed for check in self.checks)
 
     @property
@@ -68,7 +68,7 @@ class Verification:
         return self.passed
 
     def describe(self) -> str:
-        """Say the outcome in a sentence: that all passed is said only if all were made.
+        """Describe the outcome in a sentence, which says that all checks passed only if all were made.
 
         >>> Verification((Check("a", "it adds up", 0), skip("b", "not looked at"))).describe()
         'No check failed; 1 was not made.'
@@ -81,7 +81,7 @@ class Verification:
         return "All checks passed."
 
     def to_dict(self) -> dict[str, object]:
-        """For JSON."""
+        """Return the outcome as a dictionary for JSON."""
         return {
             "passed": self.passed,
             "complete": not self.skipped,
@@ -96,7 +96,7 @@ class Verification:
 def verify_counts(
     hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], total: int
 ) -> tuple[Check, ...]:
-    """The paper's conditions 2 to 4 on released counts (regions x sizes for each level)."""
+    """Check the paper's conditions 2 to 4 on released counts (regions x sizes for each level)."""
     return (
         check_consistency(hierarchy, sizes, counts),
         check_validity(hierarchy, sizes, counts),
@@ -105,7 +105,7 @@ def verify_counts(
 
 
 def check_consistency(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
-    """Condition 2: for every region and size, the subregions' counts add up to the region's."""
+    """Check condition 2: for every region and size, the subregions' counts add up to the region's."""
     violations, example = 0, ""
     for level in range(len(hierarchy.levels)):
         for start, values, sums, wrong in _compare_with_subregions(hierarchy, counts, level):
@@ -120,7 +120,7 @@ def check_consistency(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 
 
 def count_inconsistencies(hierarchy: Hierarchy, counts: Sequence[Ints]) -> list[int]:
-    """For each level, at how many regions and sizes a region differs from the sum of its subregions."""
+    """Count, for each level, the regions and sizes at which a region differs from its subregions' sum."""
     return [
         sum(int(wrong.sum()) for *_, wrong in _compare_with_subregions(hierarchy, counts, level))
         for level in range(len(hierarchy.levels))
@@ -130,7 +130,7 @@ def count_inconsistencies(hierarchy: Hierarchy, counts: Sequence[Ints]) -> list[
 def _compare_with_subregions(
     hierarchy: Hierarchy, counts: Sequence[Ints], level: int
 ) -> Iterator[tuple[int, Ints, Ints, npt.NDArray[np.bool_]]]:
-    """Some regions of a level at a time: the first one's index, counts, sums of subregions, what is wrong."""
+    """Yield some regions of a level at a time: first index, counts, sums of subregions, where they differ."""
     if level + 1 == len(hierarchy.levels):
         return
     sums = add_children(counts, level + 1, hierarchy.parents(level + 1), hierarchy.region_counts[level])
@@ -142,7 +142,7 @@ def _compare_with_subregions(
 
 
 def check_validity(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -> Check:
-    """Condition 3: all counts are whole numbers (by their type) and not negative."""
+    """Check condition 3: all counts are whole numbers (by their type) and not negative."""
     violations, example = 0, ""
     for level in range(len(hierarchy.levels)):
         for start, stop in cut_rows(*get_shape(counts, level)):
@@ -159,7 +159,7 @@ def check_validity(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -
 
 
 def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int) -> Check:
-    """Condition 4: every level, with the leaves above it, adds up to the public total."""
+    """Check condition 4: every level, with the leaves above it, adds up to the public total."""
     violations, example = 0, ""
     ended = 0  # groups in leaves above the level
     for level, name in enumerate(hierarchy.levels):
@@ -177,10 +177,10 @@ def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int)
 
 
 def check_budget(plan: Plan, epsilon: Fraction) -> Check:
-    """Every level's noise is what its query and its part of the budget ask for; the parts add up.
+    """Check that each level's noise fits its query and its part of the budget, and that the parts add up.
 
-    A level may also have the noise that earlier versions drew, which did not cap the sensitivity by the range
-    of sizes. That is more than needed, so the promise holds, and the check says so; less is never let pass.
+    A level may also have the noise of earlier versions, which did not cap the sensitivity by the range of
+    sizes. That is more than needed, so the guarantee holds, and the check says so; less noise always fails.
     """
     unit, excess, wrong = plan.unit, False, []
     for index, level in enumerate(plan.levels):
@@ -210,7 +210,7 @@ def check_budget(plan: Plan, epsilon: Fraction) -> Check:
 
 
 def check_public_totals(plan: Plan, measured: Sequence[Ints], counts: Sequence[Ints]) -> Check:
-    """Where the regions' numbers of groups are public, the counts add up to them."""
+    """Check that the counts add up to the regions' numbers of groups where these are public."""
     violations, example = 0, ""
     for level in range(len(plan.levels)):
         if not plan.has_public_totals(level):
@@ -225,7 +225,7 @@ def check_public_totals(plan: Plan, measured: Sequence[Ints], counts: Sequence[I
 
 
 def _sum_regions(counts: Sequence[Ints], level: int) -> Ints:
-    """Each region's number of groups."""
+    """Return each region's number of groups."""
     shape = get_shape(counts, level)
     return np.concatenate([get_rows(counts, level, *rows).sum(axis=1) for rows in cut_rows(*shape)])
 
@@ -240,7 +240,7 @@ def _place(hierarchy: Hierarchy, level: int, region: int) -> str:
 
 
 def write_outcome(verification: Verification) -> Html:
-    """Whether the release holds, for notebooks."""
+    """Write whether the release passed its checks, for notebooks."""
     if verification:
         return tag("span", verification.describe(), style=QUIET if verification.skipped else GOOD)
     words = verification.describe().removesuffix(".")
@@ -248,12 +248,12 @@ def write_outcome(verification: Verification) -> Html:
 
 
 def mark(check: Check) -> Html:
-    """The outcome of a check, for notebooks."""
+    """Write the outcome of a check, for notebooks."""
     if not check.made:
         return tag("span", "not made", style=QUIET)
     return tag("span", "ok", style=GOOD) if check.passed else tag("b", "FAILED", style=BAD)
 
 
 def describe_check(check: Check) -> str:
-    """What was checked, and an example of what is wrong."""
+    """Describe what was checked, with an example of what is wrong."""
     return check.statement + (f" (for example: {check.example})" if check.example else "")

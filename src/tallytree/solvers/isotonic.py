@@ -1,8 +1,8 @@
 """Isotonic regression in whole numbers: the nearest non-decreasing counts, exactly.
 
-By pooling adjacent violators, in linear time and exact arithmetic: only the result is rounded,
-so that no rounding is led astray by an error in the last digit of a mean. The fit within bounds is the
-unbounded one, clipped; and the fit rounded half up is an optimum over whole numbers (tested by enumeration).
+By pooling adjacent violators, in linear time and exact arithmetic: only the result is rounded, so that an
+error in the last digit of a mean cannot change how it is rounded. The fit within bounds is the unbounded
+one, clipped; and the fit rounded half up is an optimum over whole numbers (tested by enumeration).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from tallytree.kernels import RowPool, kernel
 # may be far beyond 64 bits, but is never formed: blocks are joined by how far one mean lies above the
 # other.
 #
-# Exact for points within 2^39 of zero whose weights add up to at most 2^62, which ``limits.py`` grants.
+# Exact for points within 2^39 of zero whose weights add up to at most 2^62, as ``limits.py`` ensures.
 
 Ints = npt.NDArray[np.int64]
 
 
 class Blocks(NamedTuple):
-    """Blocks in order. A point is one as well, of length 1."""
+    """Blocks in order. A point is a block of length 1."""
 
     floors: Ints
     rests: Ints
@@ -37,11 +37,11 @@ class Blocks(NamedTuple):
 
     @classmethod
     def empty(cls, count: int) -> Blocks:
-        """Room for so many; memory is taken only where blocks are written."""
+        """Allocate room for ``count`` blocks; memory is used only where blocks are written."""
         return cls(*(np.empty(count, dtype=np.int64) for _ in range(4)))
 
     def some(self, part: slice) -> Blocks:
-        """Some of them."""
+        """Return some of the blocks."""
         return Blocks(*(column[part] for column in self))
 
 
@@ -54,10 +54,10 @@ class Steps(NamedTuple):
 
 @kernel
 def pool(points: Blocks, blocks: Blocks, count: int) -> int:
-    """Go on from the first ``count`` blocks with more points; how many blocks there are then.
+    """Continue from the first ``count`` blocks with more points; return the new number of blocks.
 
-    Each new block is joined with those before it for as long as they are not below it. The points may stand
-    in the same arrays, further down.
+    Each new block is joined with those before it as long as they are not below it. The points may be stored
+    further down in the same arrays.
     """
     for i in range(len(points.floors)):
         floor, rest, weight = points.floors[i], points.rests[i], points.weights[i]
@@ -78,13 +78,13 @@ def pool(points: Blocks, blocks: Blocks, count: int) -> int:
 
 @kernel
 def join(p: int, r: int, w: int, q: int, s: int, v: int) -> tuple[int, int, int]:
-    """The mean of p + r/w and q + s/v, weighted by w and v: its floor, its rest, and w + v.
+    """Return the mean of p + r/w and q + s/v, weighted by w and v: its floor, its rest, and w + v.
 
     It is q + n / (w + v) with n = (p - q) w + r + s, which may need more than 64 bits. If (p - q) w is below
-    2^61 or so, n is below 2^63, and dividing is all. If not, floats give n / (w + v), which is within 2^40
+    about 2^61, n is below 2^63, and division suffices. If not, floats give n / (w + v), which is within 2^40
     of zero, to within 2^40 x 8 x 2^-53 < 1, so the floor of that, k, is right or off by one. Then
     n - k (w + v) is at least -(w + v) and below 2 (w + v), so within 64 bits, and integers that wrap around
-    give it exactly, whatever overflowed on the way.
+    give it exactly, even if intermediate results overflow.
     """
     both = w + v
     gap = float(p - q) * float(w)
@@ -103,15 +103,15 @@ def join(p: int, r: int, w: int, q: int, s: int, v: int) -> tuple[int, int, int]
 
 @kernel
 def is_less(a: int, m: int, b: int, n: int) -> bool:
-    """a / m < b / n, for fractions from 0 up to 1 (m and n are positive).
+    """Return whether a / m < b / n, for fractions from 0 up to 1 (m and n are positive).
 
-    Floats give each of the products a n and b m to within 4 x 2^-53 of itself. If that cannot tell, they are
-    compared as continued fractions, so that no product can overflow.
+    Floats give each product, a n and b m, to a relative error of 4 x 2^-53. If that does not decide, the
+    fractions are compared as continued fractions, so that no product can overflow.
     """
     x, y = float(a) * float(n), float(b) * float(m)
     if abs(x - y) > 1e-14 * (x + y):
         return x < y
-    less = True  # whether a smaller first fraction means yes; it turns at every step
+    less = True  # whether a smaller first fraction means yes; it flips at every step
     while True:
         if a // m != b // n:
             return (a // m < b // n) == less
@@ -124,7 +124,7 @@ def is_less(a: int, m: int, b: int, n: int) -> bool:
 
 @kernel
 def round_blocks(blocks: Blocks, low: int, high: int) -> Steps:
-    """The means, rounded half up and kept within [``low``, ``high``]."""
+    """Return the means, rounded half up and clipped to [``low``, ``high``]."""
     count = len(blocks.floors)
     steps = Steps(np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64))
     end = 0
@@ -136,7 +136,7 @@ def round_blocks(blocks: Blocks, low: int, high: int) -> Steps:
 
 
 def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
-    """For each row, the non-decreasing fit within [``low``, ``high``], rounded half up.
+    """Fit each row by a non-decreasing one within [``low``, ``high``], rounded half up.
 
     Line 2 of the paper's Algorithm 2 and the rounding of its line 3.
     """
@@ -147,7 +147,7 @@ def fit_isotonic_rows(noisy: Ints, low: int, high: int) -> Ints:
 
 
 def fit_medians_rows(noisy: Ints, low: int, high: int) -> Ints:
-    """The same in the sum of distances |fit - noisy|: pooled medians, which are whole by themselves."""
+    """Fit each row in the sum of distances |fit - noisy|: by pooled medians, which are whole already."""
     fitted = np.empty_like(noisy)
     pool = RowPool(len(noisy))
     pool.run(lambda rows: _fit_medians(noisy[rows], low, high, fitted[rows]))
@@ -155,7 +155,7 @@ def fit_medians_rows(noisy: Ints, low: int, high: int) -> Ints:
 
 
 def fit_isotonic(sums: Ints, weights: Ints, low: int, high: int) -> Ints:
-    """The same for one row of weighted points: point i has the weight and the mean sum / weight."""
+    """Fit one row of weighted points: point i has weight ``weights[i]`` and mean ``sums[i] / weights[i]``."""
     floors = sums // weights
     fitted = np.empty_like(sums)
     points = Blocks(floors, sums - floors * weights, weights, np.ones_like(sums))
@@ -172,12 +172,12 @@ def _fit_rows(noisy: Ints, low: int, high: int, blocks: Blocks, fitted: Ints) ->
 
 @kernel
 def _fit_medians(noisy: Ints, low: int, high: int, fitted: Ints) -> None:
-    """By the slopes of the cost as a function of the last fitted value.
+    """Fit by the slopes of the cost as a function of the last fitted value (slope trick).
 
-    That function is convex and piecewise linear: what is best up to x, for every last value x. A heap
-    holds the places below its least point where its slope changes, the greatest on top, which is where
-    the least point is. A new value to the left of it cuts the slopes off that are then positive. Backwards,
-    each fitted value is its least point, or the next fitted value if that is below.
+    That function, the least cost for each last value x, is convex and piecewise linear. A heap holds the
+    places up to its minimum where its slope changes, the greatest on top, which is where the minimum is. A
+    new value to the left of it cuts off the slopes that are then positive. Backwards, each fitted value is
+    its minimum, or the next fitted value if that is smaller.
     """
     for r in range(len(noisy)):
         heap = [np.int64(0) for _ in range(0)]

@@ -42,7 +42,7 @@ class Cells(NamedTuple):
     """Sizes x leaves."""
 
     def some(self, sizes: slice) -> Cells:
-        """The cells of some of the sizes."""
+        """Return the cells of some of the sizes."""
         return Cells(self.inner[sizes], self.leaf[sizes])
 
 
@@ -60,7 +60,7 @@ class TreeLayout:
 
     @classmethod
     def of(cls, hierarchy: Hierarchy) -> TreeLayout:
-        """The layout of ``hierarchy``."""
+        """Return the layout of ``hierarchy``."""
         if len(hierarchy.levels) == 1:
             return cls._of_root_alone()
         inner_rows, leaf_rows, inner_parents, leaf_parents = [], [], [], []
@@ -90,19 +90,19 @@ class TreeLayout:
 
     @classmethod
     def _of_root_alone(cls) -> TreeLayout:
-        """A root that is a leaf too stands twice, one below the other; the upper one costs nothing."""
+        """Return the layout of a root that is also a leaf: it appears twice, the upper one at no cost."""
         offsets = np.array([1, 1]), np.array([0, 1])
         rows = (np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
         return cls(Tree(np.array([0]), np.array([-1]), *offsets), (1,), (rows,), (rows,))
 
     def per_level(self, weights: Ints, scales: Sequence[Fraction]) -> tuple[Ints, list[Fraction]]:
-        """The levels' weights and scales as the tree's levels have them."""
+        """Return the levels' weights and scales for the levels of the tree."""
         if len(self.region_counts) > 1:
             return weights, list(scales)
         return np.concatenate([[0], weights]), [*scales, *scales]
 
     def gather(self, arrays: Sequence[Ints]) -> Cells:
-        """Per-level arrays (regions x sizes, root first) as cells."""
+        """Arrange per-level arrays (regions x sizes, root first) as cells."""
         sizes = arrays[0].shape[1]
         inner = np.empty((sizes, len(self.tree.level)), dtype=np.int64)
         leaf = np.empty((sizes, int(self.tree.family[-1])), dtype=np.int64)
@@ -113,7 +113,7 @@ class TreeLayout:
         return Cells(inner, leaf)
 
     def stack(self, arrays: Sequence[Ints]) -> tuple[Ints, Ints]:
-        """The same the other way round: inner nodes x sizes, and leaves x sizes."""
+        """Arrange per-level arrays the other way round: inner nodes x sizes, and leaves x sizes."""
         inner = np.concatenate(
             [values[rows] for values, (rows, _) in zip(arrays, self.inner_rows, strict=True)]
         )
@@ -123,7 +123,7 @@ class TreeLayout:
         return inner, leaf
 
     def scatter(self, cells: Cells) -> list[Ints]:
-        """The inverse of :meth:`gather`."""
+        """Arrange cells as per-level arrays: the inverse of :meth:`gather`."""
         arrays = []
         for regions, inner_at, leaf_at in zip(
             self.region_counts, self.inner_rows, self.leaf_rows, strict=True

@@ -1,4 +1,4 @@
-"""Kuo et al.'s post-processing: fits per region, groups matched and merged from the top, then sums."""
+"""Kuo et al.'s post-processing: fit each region, match and merge groups from the top, then add up."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -16,14 +16,14 @@ from tallytree.solvers.tree.tree_model import solve_tree_model
 
 # Two estimates of the same groups, a region's and its subregions', matched by size and merged.
 #
-# A region's groups are kept as *runs*: so many groups with one estimated size, and how precise it is. The
+# A region's groups are stored as *runs*: a number of groups with one estimated size, and its precision. The
 # precision of a size is taken as the number of groups that share it over the noise's squared scale: the
 # number of groups of a size is a difference of two noisy counts, and an error in it is spread over them. A
 # merged size is the mean of both by their precisions, and its precision is their sum.
 #
 # Matching in order of size is the cheapest way to pair the groups of a region with those of all its
-# subregions. Where fewer of the region's groups are left at its smallest size than subregions have at
-# theirs, they go to the subregions in proportion, rounded one subregion after the other.
+# subregions. Where the region has fewer groups left at its smallest size than the subregions have at theirs,
+# these are shared among the subregions in proportion, rounded one subregion after the other.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -39,19 +39,19 @@ class Runs(NamedTuple):
 
     @property
     def size(self) -> Floats:
-        """The estimated sizes: fractions, until they are rounded in the leaves."""
+        """The estimated sizes: fractional until they are rounded in the leaves."""
         sizes: Floats = self.weighted / self.precision
         return sizes
 
     def count_sizes(self, sizes: int) -> Ints:
-        """Group counts by size, rounded half up."""
+        """Count the groups by size, rounded half up."""
         counts = np.zeros(sizes, dtype=np.int64)
         np.add.at(counts, np.floor(self.size + 0.5).astype(np.int64), self.groups)
         return counts
 
 
 def make_runs(counts: Ints, weight: int) -> Runs:
-    """A region's own estimate: ``counts`` by size, measured with noise of that weight (inverse variance)."""
+    """Make a region's own estimate: ``counts`` by size, with noise of inverse variance ``weight``."""
     (sizes,) = np.nonzero(counts)
     groups = counts[sizes]
     precision = (weight * groups).astype(np.float64)
@@ -59,7 +59,7 @@ def make_runs(counts: Ints, weight: int) -> Runs:
 
 
 def merge_children(parent: Runs, counts: Ints, weight: int) -> list[Runs]:
-    """The children's runs (``counts``: children x sizes) after matching them with their parent's."""
+    """Return the children's runs (``counts``: children x sizes) after matching them with their parent's."""
     child, size, run, groups = _match(parent.groups, counts)
     own = (weight * counts[child, size]).astype(np.float64)
     weighted: Floats = parent.weighted[run] + own * size
@@ -71,12 +71,12 @@ def merge_children(parent: Runs, counts: Ints, weight: int) -> list[Runs]:
 
 @kernel
 def _match(parent: Ints, counts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Pairs of (child, size) and the parent's run, with the number of groups that each pair has.
+    """Pair each (child, size) with the parent's runs; return the pairs and their numbers of groups.
 
-    ``parent`` are the groups of its runs; the children have as many groups in all.
+    ``parent`` has the groups of each of its runs; the children have as many groups in all.
     """
     children, sizes = counts.shape
-    most = np.count_nonzero(counts) + children * len(parent)  # each pair ends a cell or is of a run's end
+    most = np.count_nonzero(counts) + children * len(parent)  # a pair ends its cell, or a run for its child
     pairs = np.empty((4, most), dtype=np.int64)
     found = 0
     run, free = 0, 0
@@ -92,7 +92,7 @@ def _match(parent: Ints, counts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
                 free = parent[run]
             given = min(free, wanted)
             free -= given
-            todo, of = given, wanted  # groups still to hand out, among as many that still want one
+            todo, of = given, wanted  # groups still to assign, and groups that still need one
             for c in range(children):
                 if left[c] > 0 and todo > 0:
                     share = np.int64(np.floor(np.float64(todo) * np.float64(left[c]) / of + 0.5))
@@ -111,10 +111,10 @@ def _match(parent: Ints, counts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
 def solve_count_of_counts(
     hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction], norm: str
 ) -> Solution:
-    """Consistent counts; the objective is the sum of |c^ - c~| or of its squares, by ``norm``.
+    """Find consistent counts; the objective is the sum of |c^ - c~| or of its squares, by ``norm``.
 
-    The last entries of ``values`` are the regions' public numbers of groups. If they do not add up, being
-    noisy after all, the nearest ones that do are taken.
+    The last entries of ``values`` are the regions' public numbers of groups. If they do not add up, because
+    they are noisy after all, the nearest ones that do are used.
     """
     totals = solve_tree_model(hierarchy, [level[:, -1:] for level in values], total=total, scales=scales)
     own = [_fit(level, ends, norm) for level, ends in zip(values, totals.counts, strict=True)]
@@ -131,7 +131,7 @@ def solve_count_of_counts(
 
 
 def _fit(noisy: Ints, totals: Ints, norm: str) -> Ints:
-    """Each region's group counts from its own measurements: non-negative, and as many as there are."""
+    """Fit each region's group counts to its own measurements: non-negative, adding up to its total."""
     fit = fit_medians_rows if norm == "l1" else fit_isotonic_rows
     cumulative = np.minimum(fit(noisy, 0, MAX_MEASURED), totals)
     cumulative[:, -1:] = totals
@@ -139,7 +139,7 @@ def _fit(noisy: Ints, totals: Ints, norm: str) -> Ints:
 
 
 def _merge_from_the_top(hierarchy: Hierarchy, own: Sequence[Ints], weights: Sequence[int]) -> list[Ints]:
-    """The leaves' counts in each level's array; zero where a region has subregions."""
+    """Return the leaves' counts in each level's array; zero where a region has subregions."""
     sizes = own[0].shape[1]
     counts = [np.zeros_like(level) for level in own]
     above: list[Runs] = [make_runs(own[0][0], weights[0])]
@@ -164,7 +164,7 @@ def _merge_from_the_top(hierarchy: Hierarchy, own: Sequence[Ints], weights: Sequ
 
 
 def assess_count_of_counts(values: Sequence[Ints], counts: Sequence[Ints], *, norm: str) -> Evidence:
-    """The sum of |c^ - c~| or of its squares."""
+    """Return the sum of |c^ - c~| or of its squares."""
     cumulative = [np.cumsum(level, axis=1) for level in counts]
     if norm == "l1":
         return Evidence(sum(int(np.abs(c - t).sum()) for c, t in zip(cumulative, values, strict=True)))

@@ -17,11 +17,11 @@ Ints = npt.NDArray[np.int64]
 
 
 def weigh_levels(scales: Sequence[Fraction], *, most: int = MAX_WEIGHT_SUM) -> Ints:
-    """The levels' weights, in proportion to 1 / scale^2, as the smallest whole numbers.
+    """Return the levels' weights, in proportion to 1 / scale^2, as the smallest whole numbers.
 
     The less noise a level has, the more it counts (inverse variance). With the paper's even split all
-    weights are 1, and the objective is its (H1). Ratios too fine for whole numbers that add up to at
-    most ``most`` (no split in thousandths is) are rounded.
+    weights are 1, and the objective is its (H1). Weights are rounded if their ratios need whole numbers
+    that add up to more than ``most`` (no split in thousandths does).
 
     >>> weigh_levels([Fraction(6), Fraction(3)]).tolist()
     [1, 4]
@@ -37,14 +37,14 @@ def weigh_levels(scales: Sequence[Fraction], *, most: int = MAX_WEIGHT_SUM) -> I
 
 
 def add_weighted_squares(counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints) -> int:
-    """(H1) with level weights: the sum of w_level (n^ - n~)^2, in exact arithmetic."""
+    """Return (H1) with level weights: the sum of w_level (n^ - n~)^2, in exact arithmetic."""
     return sum(int(weight) * sum_squares(n - t) for weight, n, t in zip(weights, counts, noisy, strict=True))
 
 
 def add_squares_at(
     counts: Sequence[Ints], noisy: Sequence[Ints], weights: Ints, answer: Callable[[Ints], Ints]
 ) -> int:
-    """The same for released counts of any size, of which ``answer`` makes what was measured, row by row."""
+    """Return the weighted sum of squares at released counts, whose answers ``answer`` computes row by row."""
     total = 0
     for level, weight in enumerate(weights.tolist()):
         for start, stop in cut_rows(*get_shape(noisy, level)):
@@ -54,7 +54,7 @@ def add_squares_at(
 
 
 def sum_squares(values: Ints) -> int:
-    """The squares added up, exactly."""
+    """Return the exact sum of squares."""
     flat = values.reshape(-1)
     largest = max(int(flat.max(initial=0)), -int(flat.min(initial=0)))
     if largest**2 * flat.size < 2**63:
@@ -64,20 +64,20 @@ def sum_squares(values: Ints) -> int:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether a feasible point is optimal, by looking at all single exchanges."""
+    """Whether a feasible point is optimal, by checking all single exchanges."""
 
     slack: int
     """The least slack of any node: negative exactly when some exchange improves the objective."""
 
     @property
     def optimal(self) -> bool:
-        """No single exchange improves the objective."""
+        """Whether no single exchange improves the objective."""
         return self.slack >= 0
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """How good given counts are by a mechanism's own measure, as a solution says it of itself."""
+    """How good given counts are by a mechanism's own objective, as stated in a solution."""
 
     objective: int
     certificate: Certificate | None = None
@@ -88,18 +88,18 @@ class Accuracy:
     """How near a relaxed solution is to the optimum of its model."""
 
     gap: float
-    """Between its objective and a lower bound, as a share of the latter."""
+    """The gap between its objective and a lower bound, relative to the bound."""
     primal_residual: float
     """The most groups by which a total is missed."""
     dual_residual: float
-    """How far the optimality condition of a leaf is off: the most groups by which its target would move."""
+    """The largest violation of a leaf's optimality condition, in groups by which its target would move."""
     bound: float
-    """No counts that add up, whole or not, have an objective of the relaxed model below this."""
+    """A lower bound on the relaxed model's objective at any counts that add up, whole or not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The counts n^ and how good they are by the mechanism's own measure."""
+    """The counts n^ and how good they are by the mechanism's own objective."""
 
     counts: Sequence[Ints]
     """Regions x sizes for each level, root first."""
@@ -108,8 +108,8 @@ class Solution:
     certificate: Certificate | None
     """Evidence that the counts are optimal, where the solver gives one."""
     solver: str
-    """What found them."""
+    """The solver that found them."""
     effort: dict[str, int]
-    """What the solver had to do, in its own terms."""
+    """The work of the solver, in its own terms."""
     accuracy: Accuracy | None = None
     """Of the relaxed solution that was rounded, where there is one."""

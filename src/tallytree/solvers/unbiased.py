@@ -28,20 +28,20 @@ ADDITIVE = ("sizes", "cumulative")
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Of one level: regions x sizes."""
+    """Estimates and variances of one level: regions x sizes."""
 
     value: Floats
     variance: Floats
 
 
 def estimate_counts(measurements: Measurements) -> list[Estimates]:
-    """The number of groups of each size, for each level."""
+    """Estimate the number of groups of each size, for each level."""
     plan = measurements.plan
     return [_subtract(plan.levels[at].query, answer) for at, answer in enumerate(_combine(measurements))]
 
 
 def estimate_size_sums(measurements: Measurements) -> list[Estimates]:
-    """The sizes of all groups of a region, added up: regions x 1."""
+    """Estimate the sum of the sizes of a region's groups, for each level: regions x 1."""
     plan = measurements.plan
     found = []
     for at, answer in enumerate(_combine(measurements)):
@@ -52,7 +52,7 @@ def estimate_size_sums(measurements: Measurements) -> list[Estimates]:
 
 
 def _weigh_sizes(query: str, sizes: Sizes) -> Floats:
-    """How often each answer is in the sum: sum_s s n_s = high c_high - sum_(s < high) c_s."""
+    """Return the coefficient of each answer in the sum: sum_s s n_s = high c_high - sum_(s < high) c_s."""
     if query == "sizes":
         return np.arange(sizes[0], sizes[1] + 1, dtype=np.float64)
     weights = np.full(count_sizes(sizes), -1.0)
@@ -61,7 +61,7 @@ def _weigh_sizes(query: str, sizes: Sizes) -> Floats:
 
 
 def _subtract(query: str, answer: Estimates) -> Estimates:
-    """Counts from cumulative answers."""
+    """Compute counts from cumulative answers."""
     if query == "sizes":
         return answer
     variance = answer.variance.copy()
@@ -70,7 +70,7 @@ def _subtract(query: str, answer: Estimates) -> Estimates:
 
 
 def _combine(measurements: Measurements) -> list[Estimates]:
-    """The measured answers, each improved by all others."""
+    """Return the measured answers, each improved by all others."""
     plan = measurements.plan
     if any(level.query not in ADDITIVE for level in plan.levels):
         raise MechanismError("The answers of this query do not add up over regions: estimate from others.")
@@ -79,12 +79,12 @@ def _combine(measurements: Measurements) -> list[Estimates]:
         Estimates(measurements.values[at].astype(np.float64), _find_variances(plan, at))
         for at in range(len(plan.levels))
     ]
-    # From the leaves up: what a region and all below it say of it.
+    # From the leaves up: the estimate of a region from its own answer and all below it.
     below = list(own)
     for at in reversed(range(len(own) - 1)):
         inner, together = _add_children(hierarchy, at, below[at + 1])
         below[at] = _replace(own[at], inner, _weigh(_take(own[at], inner), _take(together, inner)))
-    # From the root down: what all the others say of it. They are the parent's, less the siblings.
+    # From the root down: the estimate from all other answers, which is the parent's minus the siblings'.
     best, above = [below[0]], own[0]
     for at in range(1, len(own)):
         parent = hierarchy.parents(at)
@@ -108,7 +108,7 @@ def _find_variances(plan: Plan, level: int) -> Floats:
 def _add_children(
     hierarchy: Hierarchy, level: int, below: Estimates
 ) -> tuple[npt.NDArray[np.bool_], Estimates]:
-    """Which regions of a level have regions below, and what these say when added up."""
+    """Return which regions of a level have subregions, and the sums of the subregions' estimates."""
     parent, count = hierarchy.parents(level + 1), hierarchy.region_counts[level]
     value, variance = (np.zeros((count, below.value.shape[1])) for _ in range(2))
     np.add.at(value, parent, below.value)
@@ -117,7 +117,7 @@ def _add_children(
 
 
 def _weigh(one: Estimates, other: Estimates) -> Estimates:
-    """Two independent estimates of the same, by their variances."""
+    """Combine two independent estimates of the same number by inverse variance."""
     both = one.variance + other.variance
     share = np.divide(other.variance, both, out=np.full_like(both, 0.5), where=both > 0)
     return Estimates(share * one.value + (1 - share) * other.value, share * one.variance)

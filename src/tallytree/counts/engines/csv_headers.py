@@ -16,11 +16,11 @@ from tallytree.errors import CountsError, show
 from tallytree.limits import count_processors
 
 LONGEST_ROW = 2_000_000
-"""Bytes of a row, as DuckDB has it: a longer one is an error, but for the last."""
+"""The most bytes of a row in DuckDB: a longer one is an error, except for the last."""
 
 
 def read_headers(files: Files) -> list[tuple[Header, list[str]]]:
-    """The different headers, each with the files that begin with it."""
+    """Return the different headers, each with the files that begin with it."""
     found: dict[Header, list[str]] = {}
     for path in files.paths:
         found.setdefault(read_header(path, files.delimiter), []).append(path)
@@ -65,7 +65,7 @@ def _holds_row_end(end: bytes) -> bool:
 
 
 def stack(parts: Sequence[Opened], columns: Sequence[str], also: Sequence[str]) -> Opened:
-    """Tables one below the other, each with its columns in its own order."""
+    """Stack tables below each other, each with its columns in its own order."""
     if len(parts) == 1:
         return parts[0]
     common = [name for name in also if all(name in part.names for part in parts)]

@@ -19,14 +19,14 @@ from tallytree.limits import count_processors
 from tallytree.progress import Progress
 
 MOST_IN_ORDER = 2048
-"""Columns of a table that DuckDB lists in their order; of more, in any order."""
+"""The most columns of a table that DuckDB lists in order; more are listed in any order."""
 
 POLL = 0.1
-"""Seconds between two looks at how far a query is."""
+"""Seconds between two looks at the progress of a query."""
 
 
 class DuckDBSession(Session):
-    """Runs queries in another thread, so that this one can show progress and hear of interruptions."""
+    """Runs queries in another thread, so that this one can show progress and receive interruptions."""
 
     backend_name = "duckdb"
     has_try_cast = True
@@ -35,7 +35,7 @@ class DuckDBSession(Session):
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
     ) -> Opened:
-        """The files as DuckDB reads them; every column of a CSV file is text ("01" stays "01")."""
+        """Read the files with DuckDB; every column of a CSV file is text ("01" stays "01")."""
         try:
             if files.kind == "parquet":
                 return self._read_parquet(files, [*columns, *also])
@@ -74,7 +74,7 @@ class DuckDBSession(Session):
         return Opened(table, table.columns)
 
     def _read_csv(self, header: Header, paths: list[str], files: Files, wanted: set[str]) -> Opened:
-        # Nothing is guessed: a guess may take the first lines, or all that begin with "#", for no data.
+        # Nothing is detected: detection may skip the first lines, or all that begin with "#".
         table = self.backend.read_csv(
             [_escape(path) for path in paths],
             auto_detect=False,
@@ -87,13 +87,13 @@ class DuckDBSession(Session):
             max_line_size=LONGEST_ROW,
             **({"new_line": header.end.replace("\r", "\\r").replace("\n", "\\n")} if header.end else {}),
         )
-        # By name, not by place: the columns of a wide table DuckDB lists in any order.
+        # By name, not by index: DuckDB lists the columns of a wide table in any order.
         kept = [place for place, name in enumerate(header.names) if name in wanted]
         columns = table.select(*[f"column_{place}" for place in kept])
         return Opened(columns, tuple(header.names[place] for place in kept))
 
     def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
-        """Have DuckDB do something, with its progress in percent."""
+        """Run a job in DuckDB, with its progress in percent."""
         advance = progress(what, 100)
         shown = 0
         with ThreadPoolExecutor(1) as pool:
@@ -114,7 +114,7 @@ class DuckDBSession(Session):
             raise self.explain(error) from None
 
     def explain(self, error: Exception) -> Exception:
-        """What users can do about it."""
+        """Translate an error of DuckDB into what users can do about it."""
         import duckdb
 
         if isinstance(error, duckdb.OutOfMemoryException):
@@ -137,14 +137,14 @@ class DuckDBSession(Session):
         return min(max(int(self.backend.con.query_progress()), 0), 99)
 
     def _interrupt(self, running: Future[Answer]) -> None:
-        # Again and again: what is not running yet does not hear it.
+        # Again and again: a query that is not running yet is not interrupted.
         while wait([running], POLL).not_done:
             self.backend.con.interrupt()
 
 
 @contextmanager
 def open_duckdb(engine: Engine) -> Iterator[DuckDBSession]:
-    """A database in memory of our own, closed at the end; what it spilled is removed."""
+    """Open a database in memory, closed at the end; what it spilled is removed."""
     import ibis
 
     with private_folder(engine.spill_folder) as folder:

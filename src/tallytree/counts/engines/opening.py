@@ -1,4 +1,4 @@
-"""From what users give to the engine that counts it."""
+"""The choice of the engine for a user's source."""
 
 from __future__ import annotations
 
@@ -51,15 +51,15 @@ ENGINES: list[type[Session]] = [
     SnowflakeTables,
     TrinoTables,
 ]
-"""The engines that tables of Ibis may be in: a new one is a class, and a line here. A table in any other
-engine is counted all the same, by what every engine can do."""
+"""The engines of Ibis tables: a new one needs a class, and a line here. A table in any other engine is
+counted all the same, with what every engine can do."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @contextmanager
 def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
-    """The engine that ``source`` is in; for files and data frames, the one that ``engine`` names."""
+    """Open the engine that ``source`` is in; for files and data frames, the one that ``engine`` names."""
     import ibis
 
     chosen = engine or Engine()
@@ -89,12 +89,12 @@ def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
 
 
 def is_address(source: Table) -> bool:
-    """Whether this begins like ``https://`` or ``postgresql://``."""
+    """Return whether a source begins like ``https://`` or ``postgresql://``."""
     return isinstance(source, str) and _ADDRESS.match(source) is not None
 
 
 def is_database(source: Table) -> bool:
-    """Whether this is the URL of a database."""
+    """Return whether a source is the URL of a database."""
     return isinstance(source, str) and source.startswith(postgres.SCHEMES)
 
 

@@ -26,7 +26,7 @@ FORBIDDEN = """
 
 
 class PostgresSession(Session):
-    """A database: text names one of its tables, unless it ends like a file."""
+    """A database: a text source names one of its tables, unless it ends like a file name."""
 
     backend_name = "postgres"
     has_md5 = True
@@ -34,14 +34,14 @@ class PostgresSession(Session):
     def read(
         self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
     ) -> Opened:
-        """A table of the database, by its name or as ``schema.name``; or something to hand to the server."""
+        """Open a table by its name or as ``schema.name``; hand any other source to the server."""
         if isinstance(source, str) and not has_file_ending(source):
             table = self._find_table(source)
             return Opened(table, table.columns)
         return super().read(source, columns, text=text, also=also)
 
     def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
-        """Make the copy, and have the server look at it, as it does by itself with other tables only."""
+        """Make the copy and have the server analyze it, which it does by itself only for other tables."""
         held = super().make_copy(name, query)
         self.backend.raw_sql(f"ANALYZE {name}").close()
         return held
@@ -54,7 +54,7 @@ class PostgresSession(Session):
             schema, dot, rest = name.partition(".")
             if dot and rest in self.backend.list_tables(database=schema):
                 return self.backend.table(rest, database=schema)
-            # What is listed is what the user has a right to.
+            # Only tables that the user has a right to are listed.
             with (connection := self.backend.con).transaction():
                 is_forbidden = connection.execute(FORBIDDEN, [name, schema, rest]).fetchone() is not None
         except Exception as error:
@@ -67,7 +67,7 @@ class PostgresSession(Session):
         raise EngineError(f"The database has no table {show(name)}: {name_choices(name, known)}")
 
     def explain(self, error: Exception) -> Exception:
-        """What users can do about it."""
+        """Translate an error of PostgreSQL into what users can do about it."""
         import psycopg
         from ibis.common.exceptions import TableNotFound
 
@@ -87,7 +87,7 @@ class PostgresSession(Session):
 
 @contextmanager
 def open_postgres(url: str) -> Iterator[PostgresSession]:
-    """A connection of our own, closed at the end."""
+    """Open a connection of our own, closed at the end."""
     try:
         import psycopg
     except ImportError:

@@ -31,12 +31,12 @@ from tallytree.sizes import find_whole
 if TYPE_CHECKING:
     import ibis
 
-# Where engines put what does not fit into memory: records of people, so for nobody else to see.
+# Where engines spill what does not fit into memory: records of people, which nobody else may see.
 
 
 @contextmanager
 def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
-    """A new folder that only this user may open, removed with all that is in it."""
+    """Yield a new folder that only this user may open, removed at the end with all that is in it."""
     place = "the temporary folder" if parent is None else show(parent, most=150)
     folder = None
     try:
@@ -53,7 +53,7 @@ def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-# What users may set about the engine that counts their records.
+# The settings of the engine that counts the records.
 
 EngineName = Literal["duckdb", "spark"]
 NAMES: tuple[EngineName, ...] = get_args(EngineName)
@@ -102,7 +102,7 @@ class Engine:
             raise EngineError("Spark's threads are set with its master, such as 'local[2]'.")
 
     def format_memory(self) -> str | None:
-        """The memory limit as a number of mebibytes with the letter m, as the Java world writes it."""
+        """Return the memory limit in mebibytes with the letter m, as options of Java have it."""
         if self.memory_limit is None:
             return None
         return f"{max(self._count_bytes() // 1024**2, 1)}m"
@@ -121,21 +121,21 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Opened:
-    """A table of an engine, and what the user calls its columns, in their order.
+    """A table of an engine, and the user's names for its columns, in their order.
 
     To some engines "State" and "state" are one name, and others have no names longer than 63 bytes: so the
-    engine may know the columns by other names.
+    engine may use other names for the columns.
     """
 
     table: ibis.Table
     names: tuple[str, ...]
     files: tuple[str, ...] = ()
-    """The files that it was opened from, if it was."""
+    """The files that it was opened from, if any."""
 
     def is_made_from(self, other: Opened) -> bool:
-        """Whether everything that ``other`` is read from is in this table too, as far as can be seen.
+        """Return whether all that ``other`` is read from is in this table too, as far as can be seen.
 
-        Tables of one connection are told apart by their names, with a schema or without.
+        Tables of one connection are compared by their names, with a schema or without.
         """
         if self.files or other.files:
             return share_files(self.files, other.files)
@@ -147,12 +147,12 @@ class Session:
     """Any Ibis backend. An engine that can do more has a class of its own, which says so."""
 
     backend_name: ClassVar[str] = ""
-    """What Ibis calls it: tables of such a backend are counted with this class."""
+    """Its name in Ibis: tables of such a backend are counted with this class."""
     has_try_cast: ClassVar[bool] = False
-    """It makes null of a text that is not a number after all."""
+    """Whether it can cast text to numbers, with null for what is not a number after all."""
     has_md5: ClassVar[bool] = False
-    """Its function md5 makes a text of a text, in lower-case hexadecimal digits: it decides which records of
-    a person are kept, so that all engines that have it keep the same."""
+    """Whether its function md5 turns text into lower-case hexadecimal digits. The hash decides which records
+    of a person are kept, so all engines that have it keep the same ones."""
 
     def __init__(self, backend: ibis.Backend) -> None:
         self.backend = backend
@@ -162,9 +162,9 @@ class Session:
     def read(
         self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
     ) -> Opened:
-        """``source`` as a table of the engine with ``columns``, and those of ``also`` that it has.
+        """Open ``source`` as a table of the engine with ``columns``, and those of ``also`` that it has.
 
-        Those in ``text`` are text in CSV files.
+        Columns in ``text`` are read as text from CSV files.
         """
         import ibis
 
@@ -182,7 +182,7 @@ class Session:
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
     ) -> Opened:
-        """Files that the engine cannot open itself are read here and handed to it."""
+        """Read files that the engine cannot open itself, and hand them to it."""
         parts = [read_columns(path, columns, text=text, also=also) for path in files.paths]
         try:
             return hand_over(pa.concat_tables(parts, promote_options="permissive"))
@@ -196,8 +196,8 @@ class Session:
     def hold(self, query: ibis.Table, what: str, progress: Progress) -> ibis.Table:
         """Copy the result of a query into a temporary table of the engine, and return that table.
 
-        The source is read this once. A view with a random sample, or a file that is being written, would
-        show other rows to every part of a query that reads it for itself.
+        The source is read only this once: if each part of a query read it, a view with a random sample, or a
+        file that is being written, would give them different rows.
         """
         name = f"tallytree_held_{secrets.token_hex(8)}"
         self._held.append(name)
@@ -208,7 +208,7 @@ class Session:
         return self.backend.create_table(name, query, temp=True)
 
     def run(self, job: Callable[[], Answer], what: str, progress: Progress) -> Answer:
-        """Have the engine do something; ``what`` is shown meanwhile."""
+        """Run a job in the engine; ``what`` is shown meanwhile."""
         done = progress(what, 0)
         try:
             return job()
@@ -229,7 +229,7 @@ class Session:
                 self.backend.raw_sql(f"DROP TABLE {name}")  # Ibis' own way makes no SQL with newer sqlglot
 
     def explain(self, error: Exception) -> Exception:
-        """An error of the engine in our words: its own may quote the data."""
+        """Translate an error of the engine into our own words: its words may quote the data."""
         if isinstance(error, (CountsError, MemoryError)):
             return error
         return EngineError(
@@ -238,7 +238,7 @@ class Session:
 
 
 def hand_over(table: pa.Table) -> Opened:
-    """A table in memory, for an engine to take in."""
+    """Return a table in memory in a form that an engine can take in."""
     import ibis
 
     try:
@@ -248,7 +248,7 @@ def hand_over(table: pa.Table) -> Opened:
     plain = [f"column_{place}" for place in range(table.num_columns)]
     try:
         return Opened(ibis.memtable(table.rename_columns(plain)), tuple(table.column_names))
-    except (KeyError, TypeError, ValueError, NotImplementedError):  # a type of Arrow's that Ibis has not
+    except (KeyError, TypeError, ValueError, NotImplementedError):  # an Arrow type that Ibis does not have
         kinds = ", ".join(dict.fromkeys(re.split(r"[^a-z0-9_]", str(kind))[0] for kind in table.schema.types))
         raise CountsError(
             f"The columns hold {kinds}; names and keys must be text or whole numbers, and quantities whole "
@@ -257,12 +257,12 @@ def hand_over(table: pa.Table) -> Opened:
 
 
 def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """Whole numbers that are floats only because some are missing, as in pandas, are whole numbers again."""
+    """Turn keys that are floats only because some are missing, as in pandas, into whole numbers again."""
     for place, name in enumerate(table.column_names):
         if name in keys and pa.types.is_floating(table[name].type):
             with suppress(pa.ArrowInvalid):
                 whole = table[name].cast(pa.int64())
-                whole.cast(table[name].type)  # fails beyond the numbers that such floats tell apart
+                whole.cast(table[name].type)  # fails beyond the numbers that are exact in such floats
                 table = table.set_column(place, name, whole)
     return table
 

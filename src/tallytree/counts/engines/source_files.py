@@ -30,7 +30,7 @@ class Files:
 
     kind: Literal["csv", "parquet"]
     paths: tuple[str, ...]
-    """Absolute; these very files, whatever characters their names hold."""
+    """Absolute, and taken literally, whatever characters they contain."""
     delimiter: str = ","
     base: str | None = None
     """The folder below which the names of folders, such as ``state=GA``, are columns; None if none are."""
@@ -48,14 +48,14 @@ class _Found:
 
 
 def is_file_source(source: object) -> bool:
-    """Whether a source names files: text, a path, or a list of them."""
+    """Return whether a source names files: text, a path, or a list of them."""
     if isinstance(source, (list, tuple)):
         return bool(source) and all(isinstance(part, (str, os.PathLike)) for part in source)
     return isinstance(source, (str, os.PathLike))
 
 
 def stamp_files(paths: Sequence[str]) -> Stamps:
-    """Return device, inode, size and times of files: the same before and after, nobody wrote to them."""
+    """Return device, inode, size and times of files: if these are unchanged, nobody wrote to the files."""
 
     def stamp(path: str) -> tuple[int, ...] | None:
         try:
@@ -68,7 +68,7 @@ def stamp_files(paths: Sequence[str]) -> Stamps:
 
 
 def share_files(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two lists of paths have a file in common, by whatever name or link."""
+    """Return whether two lists of paths have a file in common, by whatever name or link."""
 
     def identify(paths: Sequence[str]) -> set[tuple[int, ...]]:
         return {stamp[:2] for stamp in stamp_files(paths).values() if stamp is not None}
@@ -77,12 +77,12 @@ def share_files(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def has_file_ending(name: str) -> bool:
-    """Whether a name looks like that of a file, rather than of a table in a database."""
+    """Return whether a name looks like that of a file, rather than of a table in a database."""
     return name.lower().endswith((*CSV_ENDINGS, *PARQUET_ENDINGS))
 
 
 def find_files(source: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Files:
-    """The files that ``source`` stands for, all CSV or all Parquet."""
+    """Return the files that ``source`` stands for, all CSV or all Parquet."""
     parts = [source] if isinstance(source, (str, os.PathLike)) else list(source)
     every = [file for part in parts for file in _expand(os.fsdecode(part))]
     # A file counts once, by whatever names it is given.
@@ -128,7 +128,7 @@ def _expand(text: str, base: Path | None = None) -> list[_Found]:
 
 
 def _match(pattern: str) -> list[str]:
-    """What a glob matches, in order; ``**`` stands for any depth, and nothing for what is hidden."""
+    """The paths that a glob matches, sorted; ``**`` matches any depth, and no wildcard what is hidden."""
     start = Path(pattern).anchor
     rest = str(Path(pattern).relative_to(start)) if start else pattern
     known = len(_find_start(pattern))
@@ -141,13 +141,13 @@ def _match(pattern: str) -> list[str]:
 
 
 def _find_start(pattern: str) -> tuple[str, ...]:
-    """The folders of a glob that are named outright."""
+    """The leading folders of a glob that are named literally."""
     parts = Path(pattern).parts
     return next(parts[:place] for place, part in enumerate(parts) if glob.has_magic(part))
 
 
 def _list_folder(folder: Path, base: Path | None) -> list[_Found]:
-    """A folder stands for its Parquet files, at any depth, as Spark and others write them."""
+    """The Parquet files of a folder, at any depth, as Spark and others write them."""
     found = []
     seen = set()
     for name, folders, files in os.walk(folder, onerror=_raise, followlinks=True):
@@ -155,8 +155,8 @@ def _list_folder(folder: Path, base: Path | None) -> list[_Found]:
             folders.clear()
             continue
         seen.add(real)
-        # What others have begun to write, and their logs, are hidden: a folder's name may begin with _ only
-        # if it is a column's.
+        # Unfinished output of other programs, and their logs, are hidden: a folder's name may begin with _
+        # only if it is a column's.
         folders[:] = [below for below in folders if not is_hidden(below)]
         found += [
             Path(name, file).absolute()
@@ -171,7 +171,7 @@ def _list_folder(folder: Path, base: Path | None) -> list[_Found]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Spark and its like pass over files and folders of this name."""
+    """Return whether Spark and similar programs skip files and folders of this name."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 

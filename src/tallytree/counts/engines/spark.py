@@ -34,7 +34,7 @@ SETTINGS = {
     # The folder state=01 is of the state "01".
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
-"""What must be so while we count."""
+"""The settings that must hold while we count."""
 
 CSV: dict[str, Any] = {"header": True, "quote": '"', "escape": '"', "multiLine": True, "mode": "FAILFAST"}
 
@@ -54,7 +54,7 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = Spark: %c%n
 appender.stderr.layout.alwaysWriteExceptions = false
 """
-"""Log errors only, and only where they arose: what they say may quote the data."""
+"""Log only errors, and only where they arose: their messages may quote the data."""
 
 
 class SparkBackend(Session):
@@ -72,7 +72,7 @@ class SparkBackend(Session):
     def read(
         self, source: Table, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str] = ()
     ) -> Opened:
-        """Data frames of Spark, addresses such as ``hdfs://...``, and all that any session reads."""
+        """Open data frames of Spark, addresses such as ``hdfs://...``, and all that any session opens."""
         if is_data_frame(source):
             return self._name(source)
         if isinstance(source, str) and "://" in source:
@@ -82,7 +82,7 @@ class SparkBackend(Session):
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
     ) -> Opened:
-        """The files as Spark reads them; every column of a CSV file is text ("01" stays "01")."""
+        """Read the files with Spark; every column of a CSV file is text ("01" stays "01")."""
         for path in files.paths:
             _check_name(path)
         try:
@@ -101,12 +101,12 @@ class SparkBackend(Session):
             raise EngineError(CANNOT_OPEN) from None
 
     def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
-        """The result of a query; the tables that it brings along are forgotten at the end."""
+        """Return the result of a query; its in-memory tables are dropped when the session ends."""
         self._remember_tables(query)
         return super().fetch(query, what, progress)
 
     def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
-        """Make the copy as a checkpoint: what is lost of it is an error, where a cache would read again."""
+        """Make the copy as a checkpoint: if it is lost, that is an error, where a cache would read again."""
         self._remember_tables(query)
         self._views.append(name)
         self.backend.create_view(name, query)
@@ -115,7 +115,7 @@ class SparkBackend(Session):
         return self._name(copy).table
 
     def explain(self, error: Exception) -> Exception:
-        """What users can do about it. Spark's own words may quote the data."""
+        """Translate an error of Spark into what users can do about it; its own words may quote the data."""
         if type(error).__module__.startswith(("pyspark", "py4j")):
             return EngineError(
                 "Spark could not count the records: are the files damaged, not UTF-8 text or of different "
@@ -124,14 +124,14 @@ class SparkBackend(Session):
         return super().explain(error)
 
     def close(self) -> None:
-        """Forget the tables that were named here, and free the copies."""
+        """Drop the views that were made here, and free the copies."""
         for view in set(self._views):
             self._session.catalog.dropTempView(view)
         for copy in self._copies:
             copy._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
     def _remember_tables(self, query: ibis.Table) -> None:
-        """Ibis makes a view of each table in memory that a query brings along."""
+        """Remember the views that Ibis makes of a query's in-memory tables."""
         from ibis.expr.operations import InMemoryTable
 
         self._views += [table.name for table in query.op().find(InMemoryTable)]
@@ -140,7 +140,7 @@ class SparkBackend(Session):
         try:
             if not has_file_ending(address) or ".parquet" in address.lower():
                 return self._name(self._session.read.parquet(address))
-            # Here nobody has seen the headers: Spark checks that they are all alike.
+            # The headers were not read before: Spark checks that they are all alike.
             table = self._session.read.csv(address, enforceSchema=False, **CSV)
             return self._name(_refuse_damage(table, columns))
         except Exception:
@@ -163,13 +163,13 @@ class SparkBackend(Session):
 
 
 def is_data_frame(source: object) -> bool:
-    """Whether this is a Spark data frame, without importing Spark."""
+    """Return whether this is a Spark data frame, without importing Spark."""
     return type(source).__module__.startswith("pyspark.sql") and type(source).__name__ == "DataFrame"
 
 
 @contextmanager
 def use_spark(session: SparkSession) -> Iterator[SparkBackend]:
-    """The user's own session, which stays open."""
+    """Use the user's own session, which stays open."""
     import ibis
 
     spark = SparkBackend(ibis.pyspark.connect(session), session)
@@ -191,7 +191,7 @@ def use_spark(session: SparkSession) -> Iterator[SparkBackend]:
 
 @contextmanager
 def open_spark(engine: Engine) -> Iterator[SparkBackend]:
-    """The session that is active, or a new one, which is stopped at the end."""
+    """Open the active session, or a new one, which is stopped at the end."""
     try:
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -265,13 +265,13 @@ def _start(engine: Engine, folder: Path) -> Any:
             "the master right?"
         ) from None
     finally:
-        # Spark listens for interruptions too, and would ask the JVM something in the middle of an answer.
+        # Spark handles interruptions too, and would call the JVM in the middle of one of its answers.
         if threading.current_thread() is threading.main_thread() and interrupted is not None:
             signal.signal(signal.SIGINT, interrupted)
 
 
 def _refuse_damage(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
-    """The query is to fail where Spark has a mark for bytes that are not UTF-8, or half a line end."""
+    """Make the query fail where Spark has a mark for bytes that are not UTF-8, or half a line end."""
     from pyspark.sql import functions
 
     checked = {}
@@ -284,7 +284,7 @@ def _refuse_damage(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
 
 
 def _check_name(path: str) -> None:
-    """Refuse a file that Spark would pass over, or cannot open."""
+    """Refuse a file that Spark would skip, or cannot open."""
     name = Path(path).name
     if is_hidden(name) or ":" in name or (":" in path and _escape(path) != path):
         raise EngineError(

@@ -1,1 +1,1 @@
-"""Whether mechanisms keep the epsilon that they state: neighbours tried, and attacks, on invented counts."""
+"""Audits of whether mechanisms keep their stated epsilon: all neighbours, and attacks, on invented counts."""

@@ -1,11 +1,11 @@
-"""Attacks on a whole mechanism as a black box: what many runs on neighbours say about epsilon, at least.
+"""Attacks on a whole mechanism as a black box: lower bounds on epsilon from many runs on neighbours.
 
-One group is moved: in every region, from every size to the next. Half of the runs are there to choose among
-these neighbours, and an event that tells the chosen one apart; the other half to estimate how much likelier
-the event is with the one dataset than with the other. That gives a lower bound on the epsilon that the
-mechanism really has. Nothing about the mechanism is taken on trust, and it measures by the code of releases
-with their sampler, so this also finds what no enumeration of answers can: noise that is not what the plan
-says, or missing in some place, or shared by cells, or a release that shows more than the measurements.
+One group is moved: in every region, from every size to the next. Half of the runs serve to choose among these
+neighbours, and to choose an event that distinguishes them; the other half to estimate how much likelier the
+event is with one dataset than with the other. That gives a lower bound on the mechanism's real epsilon.
+Nothing about the mechanism is taken on trust, and it measures by the code of releases with their sampler, so
+this also finds what no enumeration of answers can: noise that differs from the plan, is missing somewhere or
+is shared by cells, or a release that reveals more than the measurements.
 """
 
 from __future__ import annotations
@@ -56,27 +56,27 @@ Measure = Callable[[Plan, GroupCounts], Measurements]
 """Measure counts with fresh noise."""
 
 Look = Callable[[GroupCounts], Ints]
-"""One run on these counts with fresh noise; what is then seen, as one row of cells."""
+"""Runs on these counts with fresh noise; returns what an attacker sees, as one row of cells."""
 
 
 def measure_as_released(plan: Plan, counts: GroupCounts) -> Measurements:
-    """Measure as a release does, with the sampler that a release takes: whatever is wrong there is here."""
+    """Measure as a release does, with the same sampler, so that any error there shows here."""
     return measure(plan, counts, noise=find_noise(None, delta=None))
 
 
 class SeededDigits(DigitNoise, SeededNoise):
     """The sampler of releases on bytes that can be repeated.
 
-    All but the bytes is the code of releases. ``measure`` refuses it, as it refuses all seeded noise.
+    Everything but the bytes is the code of releases. ``measure`` refuses it, as it refuses all seeded noise.
     """
 
     def open_stream(self) -> Take:
-        """The bytes that come next."""
+        """Return the source of the next bytes."""
         return self._generator.bytes
 
 
 def measure_with(seed: int | None) -> Measure:
-    """How to measure: as a release does, or the same repeatably if there is a seed."""
+    """Return how to measure: as a release does; with a seed, in the same way but repeatably."""
     if seed is None:
         return measure_as_released
     noise = SeededDigits(seed)
@@ -84,12 +84,12 @@ def measure_with(seed: int | None) -> Measure:
 
 
 def look_at_measurements(plan: Plan, measure: Measure) -> Look:
-    """See the noisy answers."""
+    """Return a function that shows the noisy answers."""
     return lambda counts: flatten(measure(plan, counts).values)
 
 
 def look_at_counts(method: Mechanism, plan: Plan, measure: Measure) -> Look:
-    """See what is released: the counts after post-processing."""
+    """Return a function that shows what is released: the counts after post-processing."""
 
     def look(counts: GroupCounts) -> Ints:
         return flatten(method.postprocess(measure(plan, counts), total=counts.total).counts)
@@ -98,7 +98,7 @@ def look_at_counts(method: Mechanism, plan: Plan, measure: Measure) -> Look:
 
 
 def repeat(look: Look, counts: GroupCounts, *, runs: int, report: Callable[[int], None]) -> Ints:
-    """What is seen in so many runs, a row each."""
+    """Return what is seen in ``runs`` runs, a row each."""
     rows = []
     with one_processor():
         for _ in range(runs):
@@ -108,23 +108,23 @@ def repeat(look: Look, counts: GroupCounts, *, runs: int, report: Callable[[int]
 
 
 ERROR = 0.01
-"""The probability that any of the bounds of an audit is wrong, at most: the attacks share it (Bonferroni)."""
+"""The largest probability that any bound of an audit is wrong: the attacks share it (Bonferroni)."""
 
 CONFIDENCE = f"{100 * (1 - ERROR):g} %"
 
 BACKGROUND = 2
-"""Groups in every cell, of which one moves: zeros would hide much by themselves."""
+"""Groups in every cell, of which one moves: zeros alone would hide much."""
 
 KEPT = 4
-"""After each round of choosing, one in so many neighbours is kept."""
+"""After each round of choosing, one in this many neighbours is kept."""
 
 LEAST = 4
-"""Runs of a round on each dataset: two to fit a line to, and two to try it on."""
+"""The fewest runs of a round on each dataset: two to fit a line to, and two to test it on."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What was attacked, and what that says."""
+    """What was attacked, and the result."""
 
     seen: str
     """What the attacker looks at: the measurements, or the counts that are released."""
@@ -139,7 +139,7 @@ class Attack:
 
     @property
     def verdict(self) -> Verdict:
-        """On the lower bound."""
+        """The verdict on the lower bound."""
         return judge(self.evidence.bound, stated=self.stated, asked=self.asked)
 
     @property
@@ -153,7 +153,7 @@ class Attack:
 
 
 def find_targets(case: Case, plan: Plan) -> list[Pair]:
-    """The neighbours to attack: the same counts, with all that have one person more and the worst loss."""
+    """Return the pairs to attack: the same counts, with all neighbours of one more person and worst loss."""
     leaf = np.full((case.hierarchy.leaf_count, count_sizes(case.sizes)), BACKGROUND)
     counts = GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)
     pairs = [compare(plan, counts, neighbour) for neighbour in enumerate_additions(counts)]
@@ -163,7 +163,7 @@ def find_targets(case: Case, plan: Plan) -> list[Pair]:
 
 @dataclass(frozen=True, eq=False)
 class Attacker:
-    """Who looks at the outcomes on some neighbours, all of the same counts, and tries to tell them apart."""
+    """An attacker who sees the outcomes on neighbours of the same counts, and tries to tell them apart."""
 
     seen: str
     stated: Fraction
@@ -172,7 +172,7 @@ class Attacker:
     targets: Sequence[Targets]
     """What each pair would show without noise."""
     runs: int
-    """Twice as many are made: half of them to choose, and the other half to estimate."""
+    """Twice as many runs are made: half of them to choose, and the other half to estimate."""
 
     @property
     def all_runs(self) -> int:
@@ -191,9 +191,9 @@ class Attacker:
         return Attack(self.seen, asked, self.stated, pair, len(self.pairs), evidence)
 
     def _choose(self, report: Callable[[int], None]) -> tuple[int, Event]:
-        """Which neighbours are told apart best, and how: few runs on all of them, then more on the best.
+        """Choose the neighbours easiest to tell apart, and an event: few runs on all, then more on the best.
 
-        All have the same counts on one side, so that the runs on these serve every pair.
+        All pairs have the same counts on one side, so that the runs on these serve every pair.
         """
         first: Ints | None = None
         left: dict[int, Ints | None] = dict.fromkeys(range(len(self.pairs)))
@@ -216,7 +216,7 @@ class Attacker:
         return rows if earlier is None else np.concatenate([earlier, rows])
 
     def _list_rounds(self) -> list[tuple[int, int]]:
-        """How many neighbours are tried in each round, and in how many more runs on each dataset."""
+        """Return how many neighbours are tried in each round, and how many more runs on each dataset."""
         kept = [len(self.pairs)]
         while kept[-1] > 1:
             kept.append(max(1, kept[-1] // KEPT))
@@ -226,10 +226,10 @@ class Attacker:
 def prepare_attacks(
     method: Mechanism, *, epsilon: Fraction, measured_runs: int, runs: int, seed: int | None
 ) -> list[Attacker]:
-    """Attacks on the measurements, and on the counts that are made of them.
+    """Prepare attacks on the measurements, and on the counts that are computed from them.
 
-    What is made of the measurements can only hide (``exact.py``), so the first attack is the stronger one;
-    the second is on what people get to see. Where the solver takes long, that one is on a smaller case.
+    Post-processing can only hide information (``exact_losses.py``), so the first attack is the stronger one;
+    the second is on what people get to see. If the solver is slow, it is on a smaller case.
     """
     measure = measure_with(seed)
     plan = plan_case(method, ATTACKED, epsilon=epsilon)

@@ -11,7 +11,7 @@ from tallytree.research.auditing.audit_run import Audit, AuditOfAll
 from tallytree.research.auditing.exact_losses import ATTACKED, ATTACKED_SMALL, Enumeration, Verdict
 from tallytree.sizes import count_sizes
 
-# An audit in words: numbers, rows of a table, and the sentence at its end.
+# An audit in words: numbers, rows of a table, and the concluding sentence.
 
 SUMMARY = ["mechanism", "asked for", "stated", "exact worst loss", "seen in measurements", "seen in counts"]
 """The columns of ``summarize``; the verdict comes after them."""
@@ -20,7 +20,7 @@ FEW_RUNS = "But so few runs cannot show more than {:.2f}: take more of them, or 
 
 
 def write_number(value: Fraction | None) -> str:
-    """A fraction, and what it is about if that is not plain; None is a loss without bound.
+    """Write a fraction, with its approximate value if that is not obvious; None is a loss without bound.
 
     >>> write_number(Fraction(7, 3))
     '7/3 = 2.333'
@@ -31,7 +31,7 @@ def write_number(value: Fraction | None) -> str:
 
 
 def write_bound(attack: Attack) -> str:
-    """What an attack found, beside the epsilon that is stated where it was made."""
+    """Write what an attack found, beside the epsilon that is stated for its case."""
     return f"{attack.evidence.bound:.2f} of {float(attack.stated):.4g}"
 
 
@@ -40,7 +40,7 @@ CASE = ["regions", "split", "totals", "sizes", "person", "pairs", "stated", "exa
 
 
 def write_case(found: Enumeration) -> list[str]:
-    """A row: where neighbours were tried, what a person may contribute, how many, and what they lose."""
+    """Write a row: the case, what a person may contribute, the number of pairs, and their worst loss."""
     case = found.case
     return [
         case.regions,
@@ -55,7 +55,7 @@ def write_case(found: Enumeration) -> list[str]:
 
 
 def summarize(audit: Audit) -> list[str]:
-    """A row: the worst of all losses, and what each attack found."""
+    """Write a row: the worst of all losses, and what each attack found."""
     worst = audit.worst
     return [
         audit.mechanism,
@@ -67,7 +67,7 @@ def summarize(audit: Audit) -> list[str]:
 
 
 def conclude(audit: Audit) -> str:
-    """What whoever has to sign wants to know."""
+    """Write the conclusion, for whoever has to sign off."""
     strongest = max(audit.attacks, key=lambda attack: (attack.verdict, attack.evidence.bound))
     loss, stated = write_number(audit.worst.worst.loss), write_number(audit.worst.stated)
     exact = f"the exact worst loss is {loss} where {stated} is stated"
@@ -126,7 +126,7 @@ regions whose number of groups is public, *person* the records of a person x the
 
 
 def write_page(found: AuditOfAll) -> str:
-    """Markdown: all mechanisms, the controls, and where the controls lose how much."""
+    """Write the page as Markdown: all mechanisms, the controls, and the losses of the controls by case."""
     return PAGE.format(
         version=__version__,
         confidence=CONFIDENCE,

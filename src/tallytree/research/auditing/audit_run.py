@@ -17,10 +17,10 @@ from tallytree.research.auditing.exact_losses import CASES, Case, Enumeration, V
 from tallytree.sizes import find_whole
 
 EPSILON = "2"
-"""Enough for an attack to see something through the noise. The scales are in proportion to 1 / epsilon."""
+"""Large enough for an attack to succeed despite the noise. The scales are in proportion to 1 / epsilon."""
 
 MEASURED_RUNS, RUNS, SMALL_RUNS = 20_000, 5_000, 1_000
-"""Of each attack: on the measuring alone, the whole mechanism, and one that is for small problems."""
+"""Runs of each attack: on the measurements alone, on a whole mechanism, and on one for small problems."""
 
 LEAST_RUNS, MOST_RUNS = 10, 10_000_000
 
@@ -30,7 +30,7 @@ class Audit:
     """What was found about a mechanism."""
 
     mechanism: str
-    """Its name, and those of its options that are not as usual."""
+    """Its name, and its options that are not the defaults."""
     asked: Fraction
     enumerations: Sequence[Enumeration]
     attacks: Sequence[Attack]
@@ -42,26 +42,26 @@ class Audit:
 
     @property
     def exact_verdict(self) -> Verdict:
-        """On the exact losses."""
+        """The verdict on the exact losses."""
         return max(found.verdict for found in self.enumerations)
 
     @property
     def attack_verdict(self) -> Verdict:
-        """On the attacks."""
+        """The verdict on the attacks."""
         return max(attack.verdict for attack in self.attacks)
 
     @property
     def verdict(self) -> Verdict:
-        """The worse one of both."""
+        """The worse of the two."""
         return max(self.exact_verdict, self.attack_verdict)
 
     @property
     def is_caught_by_both(self) -> bool:
-        """Whether the losses and the attacks each show that the epsilon asked for is not kept."""
+        """Whether both the losses and the attacks show that the requested epsilon is not kept."""
         return min(self.exact_verdict, self.attack_verdict) > Verdict.HOLDS
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs: fractions are text, so that they stay exact."""
+        """Return the audit for programs: fractions are text, so that they stay exact."""
         return {
             "mechanism": self.mechanism,
             "epsilon_asked": str(self.asked),
@@ -81,8 +81,8 @@ def audit(
 ) -> Audit:
     """Try all neighbours on small hierarchies, and attack the mechanism in twice ``runs`` runs.
 
-    Works on invented counts alone. Noise is drawn as for a release, so that nobody can repeat it; with a seed
-    the same sampler works on repeatable bytes, and the same seed finds the same.
+    Uses invented counts only. Noise is drawn as for a release, so that nobody can repeat it; with a seed the
+    same sampler runs on repeatable bytes, and the same seed gives the same result.
     """
     method = find_mechanism(mechanism)
     asked = parse_exact(epsilon, "epsilon")
@@ -107,7 +107,7 @@ def audit(
 
 
 def describe_mechanism(method: Mechanism) -> str:
-    """The name, and the options that are not as usual."""
+    """Return the name, and the options that are not the defaults."""
     options = [
         f"{field.name}={getattr(method, field.name)}"
         for field in fields(method)
@@ -123,7 +123,7 @@ def _check_number(value: Any, what: str, least: int) -> None:
 
 
 def _list_totals(method: Mechanism, case: Case) -> list[str | None]:
-    """The ways in which a mechanism can be told of public totals: all of them are tried."""
+    """List the levels of public totals that a mechanism accepts: all of them are tried."""
     return [None, case.hierarchy.levels[-1]] if method.region_totals == "optional" else [None]
 
 
@@ -161,13 +161,13 @@ def _list_attack(found: Attack) -> dict[str, Any]:
     }
 
 
-# The audit of all mechanisms that there are, with controls that it must catch.
+# The audit of all mechanisms, with controls that it must catch.
 
 
 def list_controls() -> list[Mechanism]:
-    """What an audit must catch: as the paper calibrates it, the chain has too little noise.
+    """Return what an audit must catch: as the paper calibrates it, the chain has too little noise.
 
-    An audit that finds nothing has shown something only if it can find what is there.
+    An audit that finds nothing is evidence only if it finds known violations.
     """
     return [mechanism("cumulative-chain", calibration="published")]
 
@@ -188,7 +188,7 @@ class AuditOfAll:
         return holds and all(audit.is_caught_by_both for audit in self.controls)
 
     def to_dict(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the audit for programs."""
         return {
             "passed": self.is_passed,
             "mechanisms": [audit.to_dict() for audit in self.audits],

@@ -1,4 +1,4 @@
-"""Which event to bet on, and what it says about epsilon: chosen on some runs, estimated on others."""
+"""Events and the lower bounds on epsilon that they give: chosen on some runs, estimated on others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tallytree.privacy.plan import Plan
 from tallytree.research.auditing.exact_losses import Pair
 from tallytree.sizes import count_sizes
 
-# What two neighbours would show without noise: what an attacker knows, who chose the two.
+# What two neighbours would show without noise: the attacker knows it, having chosen the two.
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -29,17 +29,17 @@ class Targets:
     weights: Floats
     """1 / scale of the noise at each cell's level."""
     sizes: int
-    """How many sizes there are, so how many cells a region has."""
+    """The number of sizes, which is the number of cells of a region."""
 
 
 def target_measurements(plan: Plan, pair: Pair) -> Targets:
-    """The answers to the plan's queries."""
+    """Return the answers to the plan's queries on both neighbours."""
     first, second = (flatten(plan.answers(counts)) for counts in (pair.counts, pair.neighbour))
     return Targets(first, second, _weigh(plan), count_sizes(plan.sizes))
 
 
 def target_counts(plan: Plan, pair: Pair) -> Targets:
-    """The group counts."""
+    """Return the group counts of both neighbours."""
     levels = range(len(plan.levels))
     first, second = (
         flatten([counts.array(level) for level in levels]) for counts in (pair.counts, pair.neighbour)
@@ -48,7 +48,7 @@ def target_counts(plan: Plan, pair: Pair) -> Targets:
 
 
 def flatten(levels: Sequence[Ints]) -> Ints:
-    """All cells in a row: level by level, region by region, size by size."""
+    """Return all cells in a row: level by level, region by region, size by size."""
     return np.concatenate([level.ravel() for level in levels])
 
 
@@ -63,28 +63,27 @@ def _weigh(plan: Plan) -> Floats:
 
 # Exact confidence bounds on a probability, from how often something happened (Clopper and Pearson 1934).
 #
-# A probability p is refuted as too small if, with it, at least as many hits as there were have a
-# probability below the error that is allowed. The lower bound is the largest p refuted so; whatever the
-# true p is, it is below the bound with at most that probability, for every number of runs: nothing is
-# approximated.
+# A probability p is rejected as too small if, under it, the probability of at least as many hits as observed
+# is below the allowed error. The lower bound is the largest p rejected; whatever the true p is, it is below
+# the bound with at most that probability, for every number of runs: nothing is approximated.
 #
-# These are statements about samples, with a confidence, so floats will do here: the tail is summed to some
+# These are statements about samples, with a confidence, so floats suffice here: the tail is summed to some
 # ten digits, and each bound is the last p on the safe side of a bisection.
 
 STEPS = 60
-"""Of the bisection: to the last digit of a float."""
+"""Steps of the bisection: enough for the last digit of a float."""
 
 
 @lru_cache(maxsize=16)
 def _log_choices(runs: int) -> Floats:
-    """log of the binomial coefficients (runs over k), for k from 0 to runs."""
+    """Return the logs of the binomial coefficients (runs over k), for k from 0 to runs."""
     factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, runs + 1, dtype=np.float64)))])
     logs: Floats = factorials[-1] - factorials - factorials[::-1]
     return logs
 
 
 def sum_tail(hits: int, runs: int, p: float) -> float:
-    """P(X >= hits) for a binomial X, 0 < p < 1.
+    """Return P(X >= hits) for a binomial X, 0 < p < 1.
 
     >>> round(sum_tail(2, 3, 0.5), 12)
     0.5
@@ -96,7 +95,7 @@ def sum_tail(hits: int, runs: int, p: float) -> float:
 
 
 def bound_below(hits: int, runs: int, error: float) -> float:
-    """The lower bound on a probability, wrong with probability ``error`` at most."""
+    """Return a lower bound on a probability, wrong with probability ``error`` at most."""
     if hits == 0:
         return 0.0
     low, high = 0.0, hits / runs  # the tail grows with p; at hits / runs it is about a half
@@ -110,12 +109,12 @@ def bound_below(hits: int, runs: int, error: float) -> float:
 
 
 def bound_above(hits: int, runs: int, error: float) -> float:
-    """The upper bound: the lower one for how often it did not happen."""
+    """Return an upper bound on a probability: from the lower bound for the complement."""
     return 1 - bound_below(runs - hits, runs, error)
 
 
 def bound_epsilon(hits: int, other_hits: int, runs: int, error: float) -> float:
-    """A lower bound on epsilon, from an event seen so often in as many runs on each of two neighbours.
+    """Return a lower bound on epsilon, from an event's hits in ``runs`` runs on each of two neighbours.
 
     epsilon is at least log(p / p') for the event's two probabilities. Each of them is bounded with half
     of the error, so both hold with probability 1 - ``error`` at least (Bonferroni), and then so does this.
@@ -125,16 +124,16 @@ def bound_epsilon(hits: int, other_hits: int, runs: int, error: float) -> float:
     return max(0.0, math.log(p / other)) if p > 0 else 0.0
 
 
-# Numbers by which an attacker tells two neighbours apart: large for the one, small for the other.
+# Scores by which an attacker tells two neighbours apart: large for one, small for the other.
 #
-# Whatever the score is, what is said about epsilon is true: it follows from how often the score was above a
-# threshold, on runs that were not used to choose it. A better score only makes it say more.
+# Whatever the score is, the bound on epsilon is valid: it follows from how often the score was above a
+# threshold, on runs that were not used to choose it. A better score only makes the bound tighter.
 
 DIGITS = 6
-"""Scores are rounded, so that like outcomes have like scores, in whatever order sums are done."""
+"""Digits that scores are rounded to, so that equal outcomes have equal scores in any order of summation."""
 
 RIDGE = 1e-6
-"""Added to each variance of the fitted line: some cells do not vary at all."""
+"""Added to each variance when fitting the line: some cells do not vary at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,28 +144,28 @@ class Score:
     function: Callable[[Ints], Floats]
 
     def rate(self, outcomes: Ints) -> Floats:
-        """The scores of outcomes, a row each."""
+        """Return the scores of outcomes, a row each."""
         scores: Floats = np.round(self.function(outcomes), DIGITS)
         return scores
 
 
 def list_scores(targets: Targets, first: Ints, second: Ints) -> list[Score]:
-    """Scores known beforehand, and one fitted to outcomes of the first and the second neighbour."""
+    """Return the scores known beforehand, and one fitted to outcomes of the first and second neighbour."""
     cells = [_score_cell(place) for place in range(first.shape[1])]
     return [_score_nearness(targets), _score_cumulative(targets), _fit_line(first, second), *cells]
 
 
 def _score_cell(place: int) -> Score:
-    """A single cell."""
+    """Score by a single cell."""
     return Score(f"cell {place}", lambda outcomes: outcomes[:, place].astype(np.float64))
 
 
 def _score_nearness(targets: Targets) -> Score:
-    """How much nearer to the first neighbour's cells than to the second's.
+    """Score by how much nearer an outcome is to the first neighbour's cells than to the second's.
 
-    On noisy answers, weighed by 1 / scale, that is the log of how much likelier the outcome is with the first
-    (``exact.py``). So no event that is as likely with the second is likelier with the first than this one:
-    that the score is large (Neyman and Pearson).
+    On noisy answers, weighted by 1 / scale, that is the log-likelihood ratio (``exact_losses.py``). So among
+    all events that are as likely with the second, a large score is the likeliest with the first (Neyman and
+    Pearson).
     """
 
     def rate(outcomes: Ints) -> Floats:
@@ -178,7 +177,7 @@ def _score_nearness(targets: Targets) -> Score:
 
 
 def _score_cumulative(targets: Targets) -> Score:
-    """The same for cumulative counts, which is what half of the mechanisms fit."""
+    """Score by nearness in cumulative counts, which half of the mechanisms fit."""
 
     def cumulate(cells: Ints) -> Ints:
         rows = cells.reshape(*cells.shape[:-1], -1, targets.sizes)
@@ -191,9 +190,9 @@ def _score_cumulative(targets: Targets) -> Score:
 
 
 def _fit_line(first: Ints, second: Ints) -> Score:
-    """Fisher's linear discriminant: the sum of cells that differs most, in standard deviations.
+    """Fit Fisher's linear discriminant: the sum of cells that differs most, in standard deviations.
 
-    It finds what nobody told it: noise that is smaller in some cells than in others, or shared by them.
+    It needs no prior knowledge to find noise that is smaller in some cells than in others, or shared by them.
     """
     spread = (np.cov(first, rowvar=False) + np.cov(second, rowvar=False)) / 2
     spread = spread.reshape(first.shape[1], first.shape[1]) + RIDGE * np.eye(first.shape[1])
@@ -203,15 +202,15 @@ def _fit_line(first: Ints, second: Ints) -> Score:
 
 
 THRESHOLDS = 200
-"""Tried for each score, at most."""
+"""The most thresholds tried for each score."""
 
 DEVIATIONS = 2.6
-"""Standard deviations that an event's estimate is discounted by when it is chosen: rare events are unsure."""
+"""Standard deviations by which an event's estimate is discounted in choosing: rare events are uncertain."""
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """That a score is at least (or below) a threshold; meant to be likelier with one of the neighbours."""
+    """The event that a score is at least (or below) a threshold, meant to be likelier with one neighbour."""
 
     score: Score
     threshold: float
@@ -219,7 +218,7 @@ class Event:
     is_first_likelier: bool
 
     def count(self, outcomes: Ints) -> int:
-        """In how many of the outcomes it happened."""
+        """Count the outcomes in which it happened."""
         above = int((self.score.rate(outcomes) >= self.threshold).sum())
         return above if self.is_above else len(outcomes) - above
 
@@ -235,18 +234,19 @@ class Evidence:
     hits: int
     other_hits: int
     runs: int
-    """On each of the two."""
+    """Runs on each of the two."""
     bound: float
-    """Epsilon is at least this."""
+    """The lower bound on epsilon."""
     most: float
-    """What so many runs can show at most: an event that always happens with the one, never with the other."""
+    """The largest bound that this many runs can give: from an event that always happens with one, never with
+    the other."""
 
 
 def choose_event(targets: Targets, first: Ints, second: Ints) -> tuple[float, Event]:
-    """The event that says most about epsilon on outcomes of the two neighbours, and about how much that is.
+    """Return the event that bounds epsilon best on outcomes of the two neighbours, after the estimated bound.
 
     For every score, events are chosen on one half of the outcomes, and the best of them on the other half: a
-    line that is fitted to few outcomes tells these apart, and no others. Its threshold is then chosen on all.
+    line fitted to few outcomes overfits them. Its threshold is then chosen on all.
     """
     half = len(first) // 2
     scores = list_scores(targets, first[:half], second[:half])
@@ -258,7 +258,7 @@ def choose_event(targets: Targets, first: Ints, second: Ints) -> tuple[float, Ev
 
 
 def _list_events(score: Score, first: Ints, second: Ints) -> Iterator[Event]:
-    """For each side of the threshold and each neighbour as the likelier one: the best threshold."""
+    """Yield the best threshold for each side of it and each neighbour as the likelier one."""
     ranked = [np.sort(score.rate(outcomes)) for outcomes in (first, second)]
     values = np.unique(np.concatenate(ranked))
     tried = values[np.unique(np.linspace(0, len(values) - 1, THRESHOLDS).astype(np.int64))]
@@ -271,7 +271,7 @@ def _list_events(score: Score, first: Ints, second: Ints) -> Iterator[Event]:
 
 
 def _guess(event: Event, first: Ints, second: Ints) -> float:
-    """About what the lower bound would be, from these outcomes."""
+    """Estimate the lower bound from these outcomes."""
     hits = np.array([event.count(first), event.count(second)])
     if not event.is_first_likelier:
         hits = hits[::-1]
@@ -279,7 +279,7 @@ def _guess(event: Event, first: Ints, second: Ints) -> float:
 
 
 def _discount(hits: Ints, other_hits: Ints, runs: int) -> Floats:
-    """About what the lower bound will be: by the normal approximation, which is good enough to choose by."""
+    """Estimate the lower bound by the normal approximation, which is good enough for choosing."""
     p, other = (hits + 0.5) / (runs + 1), (other_hits + 0.5) / (runs + 1)
     doubt = np.sqrt((1 - p) / (runs * p)) + np.sqrt((1 - other) / (runs * other))
     guess: Floats = np.log(p / other) - DEVIATIONS * doubt
@@ -287,7 +287,7 @@ def _discount(hits: Ints, other_hits: Ints, runs: int) -> Floats:
 
 
 def estimate(event: Event, first: Ints, second: Ints, *, error: float) -> Evidence:
-    """What the event says about epsilon, from outcomes that it was not chosen on."""
+    """Bound epsilon by the event, from outcomes that it was not chosen on."""
     hits, other_hits = event.count(first), event.count(second)
     if not event.is_first_likelier:
         hits, other_hits = other_hits, hits

@@ -2,12 +2,12 @@
 
 Let one neighbour have the answer a and the other b to an entry. The noise has P(X = k) proportional to
 exp(-|k| / scale), so an outcome o is exp((|o - b| - |o - a|) / scale) times as likely with a as with b. That
-is at most exp(|a - b| / scale), by the triangle inequality, and just that at o = a. Entries have independent
-noise: the factors multiply, the exponents add up, and all are at their largest at once when the outcome is
-the first neighbour's answers, which does happen with positive probability. So the largest privacy loss is the
-sum over entries of |a - b| / scale: not a bound on it, but the loss itself, attained, and the same both ways.
-No event has a larger one, since a ratio of sums is at most the largest ratio of their terms; nor has anything
-made of the noisy answers, since an event there is an event here.
+is at most exp(|a - b| / scale), by the triangle inequality, with equality at o = a. Entries have independent
+noise: the factors multiply, the exponents add up, and all are largest at once when the outcome is the first
+neighbour's answers, which happens with positive probability. So the largest privacy loss is the sum over
+entries of |a - b| / scale: not a bound on it, but the loss itself, attained, and the same both ways. No event
+has a larger one, since a ratio of sums is at most the largest ratio of their terms; nor has anything computed
+from the noisy answers, since an event there is an event here.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.plan import Plan
 from tallytree.sizes import Sizes, count_sizes
 
-# What a loss means, beside the epsilon that was asked for and the one that is stated.
+# Verdicts on a loss, given the requested epsilon and the stated one.
 
 
 class Verdict(IntEnum):
-    """From good to bad."""
+    """The verdicts, from good to bad."""
 
     HOLDS = 0
-    """Not above what was asked for, nor above what is stated."""
+    """At most the requested epsilon and at most the stated one."""
     OVERSPENDS = 1
-    """Above what was asked for; what is stated is no less, so nobody is deceived who reads it."""
+    """Above the requested epsilon, but at most the stated one, so that nobody who reads it is deceived."""
     BROKEN = 2
-    """Above what is stated: a false claim."""
+    """Above the stated epsilon: a false claim."""
 
     def __str__(self) -> str:
         return WORDS[self]
@@ -53,7 +53,7 @@ WORDS = {
 
 
 def judge(loss: Fraction | float | None, *, stated: Fraction, asked: Fraction) -> Verdict:
-    """The verdict on a loss, or on a lower bound of one; None is a loss without bound.
+    """Return the verdict on a loss, or on a lower bound of one; None is a loss without bound.
 
     Python compares floats with fractions exactly.
     """
@@ -62,18 +62,18 @@ def judge(loss: Fraction | float | None, *, stated: Fraction, asked: Fraction) -
     return Verdict.OVERSPENDS if loss > asked else Verdict.HOLDS
 
 
-# The small hierarchies and invented group counts on which privacy losses are worked out.
+# The small hierarchies and invented group counts on which privacy losses are computed.
 
 
 @dataclass(frozen=True)
 class Case:
-    """A small problem: what of it is public, and what a person may contribute."""
+    """A small problem: its public facts, and what a person may contribute."""
 
     hierarchy: Hierarchy
     sizes: Sizes
     bounds: Bounds
     weights: tuple[int, ...] | None = None
-    """How the levels share epsilon, root first; evenly, if None."""
+    """How the levels share epsilon, root first; None: evenly."""
 
     @property
     def budget(self) -> dict[str, int] | None:
@@ -82,7 +82,7 @@ class Case:
 
     @property
     def regions(self) -> str:
-        """The regions of each level, root first, such as 1+3+8; ``ragged`` if leaves stand above the last.
+        """The regions of each level, root first, such as 1+3+8; ``ragged`` if leaves are above the last.
 
         >>> Case(grow_tree([("a",), ("b", "c")]), (0, 1), Bounds()).regions
         '1+2+1 ragged'
@@ -94,7 +94,7 @@ class Case:
 
 
 def grow_tree(paths: list[tuple[str, ...]]) -> Hierarchy:
-    """The hierarchy of these leaves below one root."""
+    """Return the hierarchy of these leaves below one root."""
     depth = max(map(len, paths))
     return Hierarchy.from_paths([f"level {i}" for i in range(depth + 1)], [("all", *path) for path in paths])
 
@@ -103,7 +103,7 @@ ALONE = grow_tree([()])
 PAIR = grow_tree([("a",), ("b",)])
 FLAT = grow_tree([("a",), ("b",), ("c",)])
 DEEP = grow_tree([(state, f"{state}{i}") for state, i in zip("abcabcab", range(8), strict=True)])
-"""1, 3 and 8 regions; siblings do not stand together, since the order of regions is the user's."""
+"""1, 3 and 8 regions; siblings are not adjacent, since the order of regions is the user's."""
 RAGGED = grow_tree([("b", "b0"), ("a",), ("c", "c0"), ("b", "b1")])
 
 CASES = (
@@ -120,21 +120,21 @@ CASES = (
     Case(RAGGED, (0, 3), Bounds(max_quantity=3), weights=(2, 1, 2)),
     Case(RAGGED, (1, 3), Bounds(max_records=2, max_quantity=2)),
 )
-"""What is enumerated: bounds from 1 to 3, sizes from 0 and from 1, even and uneven splits of epsilon."""
+"""The cases enumerated: bounds from 1 to 3, sizes from 0 and from 1, even and uneven splits of epsilon."""
 
 ATTACKED = Case(grow_tree([(name,) for name in "abcde"]), (0, 3), Bounds())
-"""Where mechanisms are attacked: a first, a last and other regions, and as many sizes to move between."""
+"""The case on which mechanisms are attacked: a first, a last and other regions, and likewise sizes."""
 
 ATTACKED_SMALL = Case(grow_tree([("a",)]), (0, 1), Bounds())
-"""Where the counts of mechanisms are attacked whose solvers take long; their measurements are above."""
+"""The case for attacks on the counts of mechanisms with slow solvers; their measurements use ATTACKED."""
 
 
 def enumerate_counts(case: Case) -> Iterator[GroupCounts]:
-    """All datasets with m = ``max_records`` groups.
+    """Yield all datasets with m = ``max_records`` groups.
 
-    No others are needed. The queries are linear, so that groups which both neighbours have alike drop out
-    of the difference of their answers; and a person is in m groups at most. So every difference that two
-    neighbours on this hierarchy can have is found here, however many groups they have.
+    No others are needed. The queries are linear, so that groups that both neighbours share cancel in the
+    difference of their answers; and a person is in m groups at most. So every difference that two neighbours
+    on this hierarchy can have is found here, however many groups they have.
     """
     shape = (case.hierarchy.leaf_count, count_sizes(case.sizes))
     for cells in combinations_with_replacement(range(shape[0] * shape[1]), case.bounds.max_records):
@@ -144,16 +144,16 @@ def enumerate_counts(case: Case) -> Iterator[GroupCounts]:
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbours, the second with one person more, and the loss that is between them."""
+    """Two neighbours, the second with one person more, and the privacy loss between them."""
 
     counts: GroupCounts
     neighbour: GroupCounts
     loss: Fraction | None
-    """None: without bound, for an entry without noise differs, which tells the two apart with certainty."""
+    """None: unbounded, because an entry without noise differs, which tells the two apart with certainty."""
 
     @property
     def rank(self) -> tuple[bool, Fraction]:
-        """By which the worst is found."""
+        """The sort key by which the worst pair is found."""
         return self.loss is None, self.loss or Fraction(0)
 
 
@@ -165,26 +165,26 @@ class Enumeration:
     public_totals: str | None
     """The level down to which the regions' numbers of groups are public."""
     asked: Fraction
-    """The epsilon that was asked for."""
+    """The epsilon that was requested."""
     stated: Fraction
-    """The one that the plan states."""
+    """The epsilon that the plan states."""
     worst: Pair
     pairs: int
-    """How many were tried."""
+    """The number of pairs that were tried."""
 
     @property
     def verdict(self) -> Verdict:
-        """On the exact loss."""
+        """The verdict on the exact loss."""
         return judge(self.worst.loss, stated=self.stated, asked=self.asked)
 
 
 def compare(plan: Plan, counts: GroupCounts, neighbour: GroupCounts) -> Pair:
-    """The exact loss between two neighbours."""
+    """Compute the exact loss between two neighbours."""
     loss, is_unbounded = Fraction(0), False
     pairs = zip(plan.answers(counts), plan.answers(neighbour), strict=True)
     for index, (level, (here, there)) in enumerate(zip(plan.levels, pairs, strict=True)):
         distances = np.abs(here - there)
-        if plan.has_public_totals(index):  # the last entries are measured as they are
+        if plan.has_public_totals(index):  # the last entries are measured without noise
             is_unbounded |= bool(distances[:, -1].any())
             distances = distances[:, :-1]
         loss += int(distances.sum()) / level.scale
@@ -193,15 +193,15 @@ def compare(plan: Plan, counts: GroupCounts, neighbour: GroupCounts) -> Pair:
 
 @lru_cache(maxsize=32)
 def list_pairs(case: Case) -> list[tuple[GroupCounts, GroupCounts]]:
-    """All pairs of neighbours that the case has: every dataset, with every one that has a person more."""
+    """Return all pairs of neighbours of the case: every dataset, with every one that has a person more."""
     return [
         (counts, neighbour) for counts in enumerate_counts(case) for neighbour in enumerate_additions(counts)
     ]
 
 
-@lru_cache(maxsize=256)  # mechanisms that measure alike have the same plans
+@lru_cache(maxsize=256)  # mechanisms with the same query have the same plans
 def find_worst_pair(case: Case, plan: Plan) -> Pair:
-    """The neighbours with the largest loss of all that the case has; the first of several."""
+    """Return the pair of neighbours with the largest loss in the case; of several, the first."""
     found = (compare(plan, counts, neighbour) for counts, neighbour in list_pairs(case))
     return max(found, key=lambda pair: pair.rank)
 
@@ -209,14 +209,14 @@ def find_worst_pair(case: Case, plan: Plan) -> Pair:
 def enumerate_losses(
     method: Mechanism, case: Case, *, epsilon: Fraction, public_totals: str | None = None
 ) -> Enumeration:
-    """The worst loss of a mechanism on a case, beside the epsilon that its plan states there."""
+    """Find the worst loss of a mechanism on a case, and the epsilon that its plan states there."""
     plan = plan_case(method, case, epsilon=epsilon, public_totals=public_totals)
     worst = find_worst_pair(case, plan)
     return Enumeration(case, plan.public_totals, epsilon, plan.epsilon, worst, len(list_pairs(case)))
 
 
 def plan_case(method: Mechanism, case: Case, *, epsilon: Fraction, public_totals: str | None = None) -> Plan:
-    """The plan of a mechanism for a case."""
+    """Return the plan of a mechanism for a case."""
     return method.plan(
         case.hierarchy,
         sizes=case.sizes,

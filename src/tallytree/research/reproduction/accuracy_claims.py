@@ -1,4 +1,4 @@
-"""What the paper says about accuracy, beside what was measured."""
+"""What the paper says about accuracy, compared with what was measured."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from tallytree.research.reproduction.paper_figures import CHAIN, TAXI_TABLE, TAX
 from tallytree.research.reproduction.run_results import Result, Summary, is_clear, select
 from tallytree.research.reproduction.study_data import CENSUS, TAXI
 
-# The order of the mechanisms at each level, beside the paper's: only where privacy is equal.
+# The order of the mechanisms at each level, compared with the paper's: only where privacy is equal.
 
 
 @dataclass(frozen=True)
 class Reversal:
-    """Two mechanisms that stand the other way round here: ``first`` has the smaller error here."""
+    """Two mechanisms in the opposite order to the paper's: ``first`` has the smaller error here."""
 
     summary: Summary
     epsilon: str
@@ -38,7 +38,7 @@ class Reversal:
     second: Both
 
     def tell(self) -> str:
-        """With the numbers."""
+        """Describe the reversal, with the numbers."""
         ours = [number(each.ours.l1[self.place].mean) for each in (self.first, self.second)]
         theirs = [number(each.paper.l1[self.place]) for each in (self.first, self.second)]
         return (
@@ -55,24 +55,24 @@ class Order:
     place: int
     same: int
     close: int
-    """Too close to tell: not clear here, by Student's t on the same instances, or equal in the paper."""
+    """Pairs too close to call: unclear here, by Student's t on the same instances, or equal in the paper."""
     reversals: Sequence[Reversal]
 
     @property
     def level(self) -> str:
-        """Its name."""
+        """The name of the level."""
         return self.summary.dataset.facts.levels[self.place]
 
 
 def compare_orders(summary: Summary, epsilons: Sequence[str]) -> list[Order]:
-    """Level by level; nothing if the paper has no figures on such data."""
+    """Compare the orders level by level; empty if the paper has no figures on such data."""
     levels = range(len(summary.dataset.facts.levels))
     orders = [_compare_level(summary, place, epsilons) for place in levels]
     return [order for order in orders if order.same or order.close or order.reversals]
 
 
 def explain_reversals(reversals: Sequence[Reversal]) -> Iterator[str]:
-    """Every one of them, with its reason; those with the same reason together."""
+    """Explain every reversal; those with the same reason together."""
     reasons: dict[str, list[Reversal]] = {}
     for reversal in reversals:
         reasons.setdefault(_explain(reversal), []).append(reversal)
@@ -125,13 +125,13 @@ def _list_root_errors(symbol: str, published: Published) -> list[str]:
     return [str(table[symbol].l1[0]) for table in published.values() if symbol in table]
 
 
-# What no error can exceed: counts that are not negative and add up to G are at most 2 G from the truth.
+# The upper bound on any error: counts that are not negative and add up to G are at most 2 G from the truth.
 
 ROOT = 0
 
 
 def claim_taxi_table() -> Claim:
-    """Whether the Taxi half of the paper's table can be about the data that it describes."""
+    """Judge whether the Taxi half of the paper's table can be about the data that it describes."""
     bound = 2 * TAXIS
     keeps = {variant.make().symbol for variant in list_contenders() if variant.make().consistent}
     figures = [
@@ -163,11 +163,11 @@ def claim_taxi_table() -> Claim:
 
 UNKNOWN = "They were not both measured."
 CLEAR_POINTS = 0.05
-"""Shares of the error that differ by less are taken for the same."""
+"""Shares of the error that differ by less are treated as equal."""
 
 
 def claim_accuracy(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Iterator[Claim]:
-    """The observations of the paper's section, in its order."""
+    """Judge the observations of the paper's section, in its order."""
     yield claim_chain(summaries, epsilons)
     yield claim_exactness(summaries, epsilons)
     yield claim_decrease(summaries, epsilons)
@@ -177,7 +177,7 @@ def claim_accuracy(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Ite
 
 
 def claim_chain(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
-    """Its lead, and what that costs."""
+    """Judge the lead of the chain, and what it costs."""
     claim = "M_c^ch dominates all other mechanisms, TopDown included."
     leads, losses, sound, behind = [], [], [], []
     for summary in summaries:
@@ -228,7 +228,7 @@ def claim_chain(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
 
 
 def _leads(result: Result, table: Sequence[Result]) -> int:
-    """At how many levels it has the least error of those told the total number of groups only."""
+    """Count the levels at which it has the least error of those that know only the total number of groups."""
     return sum(
         result.l1[place].mean <= min(each.l1[place].mean for each in table if not each.is_told_more)
         for place in range(len(result.l1))
@@ -236,7 +236,7 @@ def _leads(result: Result, table: Sequence[Result]) -> int:
 
 
 def claim_exactness(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
-    """Whether the exact mechanisms are more accurate than the relaxations."""
+    """Judge whether the exact mechanisms are more accurate than the relaxations."""
     claim = "The DP mechanisms are more accurate than the relaxations (M_H^dp than M_H^r, M_c^dp than M_c^r)."
     told, outcomes = [], []
     for exact, relaxed in ((DirectDP.name, DirectQP.name), (CumulativeDP.name, CumulativeQP.name)):
@@ -268,7 +268,7 @@ def claim_exactness(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Cl
 
 
 def claim_decrease(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
-    """Less noise, less error."""
+    """Judge whether less noise means less error."""
     claim = "The error of all mechanisms decreases as epsilon increases."
     rising, falls = [], []
     for summary in summaries:
@@ -291,7 +291,7 @@ def claim_decrease(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Cla
 
 
 def claim_larger_on_taxis(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
-    """Whether more sizes mean more error."""
+    """Judge whether more sizes mean more error."""
     claim = "The errors are larger on Taxi than on Census, as Taxi has more sizes."
     census = next((summary for summary in summaries if summary.dataset.name == CENSUS), None)
     others = [summary for summary in summaries if summary.dataset.name != CENSUS]
@@ -326,7 +326,7 @@ def claim_larger_on_taxis(summaries: Sequence[Summary], epsilons: Sequence[str])
 
 
 def claim_small_sizes(summaries: Sequence[Summary], epsilons: Sequence[str]) -> Claim:
-    """Whether the cumulative mechanisms concentrate errors on small sizes."""
+    """Judge whether the cumulative mechanisms concentrate errors on small sizes."""
     claim = (
         "The cumulative mechanisms concentrate the errors on small sizes, which are the most populated; "
         "M_c^dp redistributes them better than M_c^r."
@@ -378,7 +378,7 @@ def _shorten(verdict: Verdict, gaps: Sequence[float]) -> str:
 
 
 def claim_violations(summaries: Sequence[Summary]) -> Claim:
-    """Who keeps the sums."""
+    """Judge which mechanisms keep the sums."""
     claim = "The relaxations M_H^r and M_c^r violate the sums, the DP mechanisms and TopDown never do."
     results = [result for summary in summaries for result in summary.results]
     kept = [result for result in results if result.variant.make().consistent]

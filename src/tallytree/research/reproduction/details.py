@@ -55,25 +55,25 @@ from tallytree.sizes import count_sizes
 
 # ``count-of-counts`` as the public code of Kuo et al. runs it: all regions have the same noise.
 #
-# That code re-creates one seeded generator for every region. Such noise is not worth its epsilon, since it
-# cancels out of the difference of two regions; it is measured here only to understand published figures.
+# That code re-creates one seeded generator for every region. Such noise does not give its epsilon, since it
+# cancels in the difference of two regions; it is measured here only to understand published figures.
 
 
 class SharedNoise(SeededNoise):
-    """The same draws for every region, at every level: research only, and not even private there."""
+    """The same draws for every region, at every level: research only, and not private in any case."""
 
     def __init__(self, seed: int, sizes: int) -> None:
         super().__init__(seed)
         self._seed, self._sizes = seed, sizes
 
     def draw(self, scale: Fraction, count: int, advance: Advance) -> Ints:
-        """One region's draws, once for each region."""
+        """Draw noise for one region, and repeat it for each region."""
         draws = SeededNoise(self._seed).draw(scale, self._sizes, advance)
         return np.tile(draws, count // self._sizes)
 
 
 def measure_shared_noise(counts: GroupCounts, epsilon: str, seeds: int) -> list[Spread]:
-    """The EMD, level by level from the root."""
+    """Return the EMD with shared noise, level by level from the root."""
     method = CountOfCounts()
     plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon=epsilon, bounds=counts.bounds)
     runs = []
@@ -85,11 +85,11 @@ def measure_shared_noise(counts: GroupCounts, epsilon: str, seeds: int) -> list[
     return [spread(level) for level in zip(*runs, strict=True)]
 
 
-# Findings that say why, and what follows.
+# Findings that give reasons and consequences.
 
 
 def explain_leaves(results: Sequence[Result], facts: Facts) -> Iterator[Finding]:
-    """How many cells of a county must carry all their noise to make its error, ours and the paper's."""
+    """Explain how many cells of a county must keep all noise to give its error, ours and the paper's."""
     both = find_both([result for result in results if result.label == DirectDP.name])
     if not both:
         return
@@ -121,7 +121,7 @@ def explain_leaves(results: Sequence[Result], facts: Facts) -> Iterator[Finding]
 
 
 def explain_chain(results: Sequence[Result]) -> Iterator[Finding]:
-    """What the published chain's accuracy costs."""
+    """Explain what the published chain's accuracy costs."""
     published = [result for result in results if result.label == CHAIN["published"].label]
     sound = [result for result in results if result.label == CHAIN["sound"].label]
     if not published or len(published) != len(sound):
@@ -137,7 +137,7 @@ def explain_chain(results: Sequence[Result]) -> Iterator[Finding]:
 
 
 def name_best(tables: Sequence[Sequence[Result]], levels: Sequence[str]) -> Iterator[Finding]:
-    """Who is nearest to the truth among mechanisms of equal privacy, by total L1 error and by EMD."""
+    """Name the most accurate of the mechanisms of equal privacy, by total L1 error and by EMD."""
     private = [[result for result in table if result.is_private] for table in tables]
     fair = [[result for result in table if not result.is_told_more] for table in private]
     if not all(fair):
@@ -170,18 +170,18 @@ def _list_measures(levels: Sequence[str]) -> list[tuple[str, Callable[[Result], 
 
 
 def find_mean_noise(scale: float) -> float:
-    """The mean of |X| of two-sided geometric noise: 2q / (1 - q^2) with q = exp(-1 / scale)."""
+    """Return the mean of |X| for two-sided geometric noise: 2q / (1 - q^2) with q = exp(-1 / scale)."""
     q = math.exp(-1 / scale)
     return 2 * q / (1 - q * q)
 
 
-# Findings about the Census data, beside the paper's table; each agrees, disagrees or explains.
+# Findings about the Census data, compared with the paper's table; each agrees, disagrees or explains.
 
 LEAST_EMD_RATIO = 15.0
 
 
 def find_census(summary: Summary, epsilons: Sequence[str]) -> Iterator[Finding]:
-    """What both tables have, why they differ, and what follows."""
+    """Yield what both tables have in common, why they differ, and what follows."""
     tables = [select(summary.results, epsilon) for epsilon in epsilons]
     facts = summary.dataset.facts
     both = [table for table in map(find_both, tables) if table]
@@ -197,18 +197,18 @@ def find_census(summary: Summary, epsilons: Sequence[str]) -> Iterator[Finding]:
 
 
 def judge_census(duels: Sequence[Duel], levels: Sequence[str]) -> list[Goal]:
-    """What was hoped for the default: L1 and EMD."""
+    """Judge the goals of the default mechanism: L1 and EMD."""
     return [*judge_l1(duels, levels), judge_emd_ratio(duels, levels, LEAST_EMD_RATIO)]
 
 
-# Findings about the taxi data of Kuo et al. (VLDB 2018), beside what they published on them.
+# Findings about the taxi data of Kuo et al. (VLDB 2018), compared with what they published.
 
 MOST_EMD = (7_000.0, 4_500.0, 2_600.0)
-"""Hoped for ``cumulative-joint`` at epsilon 1, level by level."""
+"""The goals of ``cumulative-joint`` at epsilon 1, level by level."""
 
 
 def find_kuo(summary: Summary, epsilons: Sequence[str], shared: Sequence[Spread]) -> Iterator[Finding]:
-    """Beside Kuo et al., and what follows; ``shared`` is the EMD with one noise vector for all regions."""
+    """Compare with Kuo et al., and conclude; ``shared`` is the EMD with one noise vector for all regions."""
     yield from _compare(summary, shared)
     yield from compare_violations(summary.results)
     yield from explain_chain(summary.results)
@@ -218,7 +218,7 @@ def find_kuo(summary: Summary, epsilons: Sequence[str], shared: Sequence[Spread]
 
 
 def write_kuo(summary: Summary, shared: Sequence[Spread]) -> list[Block]:
-    """EMD level by level, as published and as measured."""
+    """Write the EMD level by level, as published and as measured."""
     columns: list[tuple[str, Sequence[Spread]]] = []
     for name in (CountOfCounts.name, CumulativeJoint.name):
         if result := summary.find(name, KUO_EPSILON):
@@ -243,12 +243,12 @@ def write_kuo(summary: Summary, shared: Sequence[Spread]) -> list[Block]:
 
 
 def judge_kuo(duels: Sequence[Duel], levels: Sequence[str]) -> list[Goal]:
-    """What was hoped for the default: L1 and EMD."""
+    """Judge the goals of the default mechanism: L1 and EMD."""
     return [*judge_l1(duels, levels), *judge_emd(duels, levels, KUO_EPSILON, MOST_EMD)]
 
 
 def find_matched(summary: Summary) -> Result | None:
-    """Our implementation of their method, at their epsilon."""
+    """Find the result of our implementation of their method, at their epsilon."""
     return summary.find(CountOfCounts.name, KUO_EPSILON)
 
 
@@ -282,7 +282,7 @@ def _count_near(ratios: Sequence[float]) -> int:
 
 
 def write_details(report: Report) -> Iterator[Block]:
-    """A section for each dataset, and what is to be known about the mechanisms."""
+    """Write a section for each dataset, and notes on the mechanisms."""
     for summary in report.summaries:
         if summary.results:
             yield from _write_dataset(summary, report.settings.epsilons)

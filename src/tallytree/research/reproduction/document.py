@@ -1,6 +1,6 @@
 """A page as a list of blocks, to be written as HTML or as Markdown.
 
-In texts, `this` is code, **this** is bold and *this* is set apart; nothing else is markup.
+In texts, `this` is code, **this** is bold and *this* is emphasized; nothing else is markup.
 """
 
 import math
@@ -11,25 +11,25 @@ from enum import Enum
 from tallytree.research.reproduction.paper_figures import Figures
 from tallytree.research.reproduction.run_results import Result, Spread
 
-# Numbers and lists as they are written on the page.
+# Formats of numbers and lists on the page.
 
 MOST_DECIMALS = 2
 MOST_EXACT_RATIO = 10
 
 
 def number(value: float) -> str:
-    """Three digits or more."""
+    """Format a number with three digits or more."""
     size = abs(value)
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 100 else f"{value:.2f}"
 
 
 def ratio(value: float) -> str:
-    """Three decimals where one percent matters."""
+    """Format a ratio, with three decimals where one percent matters."""
     return f"{value:.3f}" if value < MOST_EXACT_RATIO else number(value)
 
 
 def with_deviation(values: Spread) -> str:
-    """Mean ± standard deviation, to two digits of the latter; one run alone has none."""
+    """Format mean ± standard deviation, to two digits of the latter; one run alone has none."""
     if values.runs < 2:
         return number(values.mean)
     digits = 1 - math.floor(math.log10(values.deviation)) if values.deviation else MOST_DECIMALS
@@ -38,20 +38,20 @@ def with_deviation(values: Spread) -> str:
 
 
 def between(values: Iterable[float]) -> str:
-    """The least and the largest."""
+    """Format the smallest and the largest."""
     known = list(values)
     low, high = number(min(known)), number(max(known))
     return low if low == high else f"{low} to {high}"
 
 
 def several(parts: Iterable[str]) -> str:
-    """One, two and three; there must be at least one."""
+    """Join parts as "one, two and three"; there must be at least one."""
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
 
 
 def at_epsilons(what: Iterable[tuple[str, str]]) -> str:
-    """What there is at each epsilon, from pairs of both; epsilons with the same are put together.
+    """List what there is at each epsilon, from pairs of (epsilon, text); epsilons with equal text are merged.
 
     >>> at_epsilons([("0.1", "this"), ("0.5", "that"), ("1", "this")])
     'this at epsilon 0.1 and 1; that at epsilon 0.5'
@@ -63,7 +63,7 @@ def at_epsilons(what: Iterable[tuple[str, str]]) -> str:
 
 
 def seconds(value: float) -> str:
-    """Two or three digits, in seconds or milliseconds.
+    """Format a time with two or three digits, in seconds or milliseconds.
 
     >>> seconds(0.00123), seconds(0.25), seconds(12.3)
     ('1.2 ms', '250 ms', '12.3 s')
@@ -75,7 +75,7 @@ def seconds(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in whole percent, or in tenths where it is nearly all or nothing.
+    """Format a share in whole percent, or in tenths where it is nearly all or nothing.
 
     >>> percent(0.577), percent(0.9971)
     ('58 %', '99.7 %')
@@ -84,7 +84,7 @@ def percent(share: float) -> str:
 
 
 class Verdict(Enum):
-    """Whether something that was claimed is so here."""
+    """Whether a claim holds here."""
 
     HOLDS = "holds"
     PARTLY = "holds in part"
@@ -109,7 +109,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Note:
-    """Text that must not be overlooked."""
+    """Text that needs attention."""
 
     text: str
 
@@ -123,7 +123,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Table:
-    """Its first ``left`` columns are text; the others are numbers, on the right."""
+    """A table whose first ``left`` columns are text; the others are numbers, aligned right."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -132,7 +132,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as SVG, kept under its name too."""
+    """A picture as SVG, also saved under its name."""
 
     name: str
     svg: str
@@ -141,7 +141,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """What was claimed, and what is found: the verdict, the numbers, and why."""
+    """What was claimed, and what was found: the verdict, the numbers, and why."""
 
     where: str
     claim: str
@@ -149,20 +149,20 @@ class Claim:
     evidence: str
     why: str = ""
     short: str = ""
-    """In one sentence, for a claim that the page begins with."""
+    """The claim in one sentence, if it is shown at the beginning of the page."""
 
 
 Block = Heading | Paragraph | Note | Items | Table | Figure | Claim
 
 
-# What is found out by looking at the results beside the paper's: the numbers choose the words.
+# Findings from comparing the results with the paper's: the numbers choose the words.
 
-# What numbers were hoped to be, and whether they are.
+# Goals, and whether they are met.
 
 
 @dataclass(frozen=True)
 class Goal:
-    """One goal with its outcome, by the least favourable of the numbers that it is about."""
+    """A goal with its outcome, judged by the least favourable of its numbers."""
 
     statement: str
     measured: str
@@ -170,20 +170,20 @@ class Goal:
 
     @classmethod
     def open(cls, statement: str) -> "Goal":
-        """Nothing is known about it."""
+        """Return a goal whose outcome is unknown."""
         return cls(statement, "not measured", False)
 
 
 NEAR = 0.15
-"""Two figures agree when they differ by less than this share: the paper's data are not quite ours."""
+"""Two figures agree if they differ by less than this share: the paper's data are not quite ours."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, or a few."""
+    """A finding, in one or a few sentences."""
 
     agrees: bool | None
-    """None: it neither agrees nor disagrees, but explains."""
+    """Whether it agrees with the paper; None: it explains."""
     text: str
 
 
@@ -196,25 +196,25 @@ class Both:
 
     @property
     def name(self) -> str:
-        """As it is written in sentences."""
+        """The name as it is written in sentences."""
         return f"`{self.ours.label}`"
 
     def tell(self, value: float) -> str:
-        """A figure of ours, with the real epsilon where that is not the one asked for."""
+        """Format one of our figures, with the real epsilon where it differs from the requested one."""
         real = float(self.ours.real_epsilon)
         return number(value) + ("" if self.ours.is_private else f" with a real epsilon of {real:,.1f}")
 
 
 def find_both(results: Iterable[Result]) -> list[Both]:
-    """The mechanisms that are in both tables."""
+    """Return the mechanisms that are in both tables."""
     return [Both(result, result.paper) for result in results if result.paper]
 
 
 def divide(a: float, b: float) -> float:
-    """a / b, for errors that may be zero."""
+    """Return a / b, for errors that may be zero."""
     return a / b if b else math.inf
 
 
 def is_near(ratio: float) -> bool:
-    """Whether two figures of this ratio agree."""
+    """Return whether two figures of this ratio agree."""
     return abs(ratio - 1) < NEAR

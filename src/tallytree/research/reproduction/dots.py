@@ -1,4 +1,4 @@
-"""Figures by mechanism and epsilon, a panel beside the other, as an SVG written by hand."""
+"""Figures by mechanism and epsilon, in panels side by side, as an SVG written by hand."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ TOP, BOTTOM, ROW, STEP = 78, 30, 42, 11
 """Each mechanism has a row, and in it a line for each epsilon, ``STEP`` apart."""
 
 SIGNS = {CHAIN["published"].label: " †", CHAIN_TABLES.label: " †", CountOfCounts.name: " ¹"}
-"""Its epsilon is not the stated one; it is told every region's number of groups."""
+"""†: its epsilon is not the stated one; ¹: it knows every region's number of groups."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Mark:
     label: str
     epsilon: str
     mean: float | None
-    """None: it was given up."""
+    """None: the mechanism was given up."""
     deviation: float = 0.0
     paper: float | None = None
     limit: float | None = None
-    """Where it was given up, if that is a matter of time."""
+    """The time at which it was given up, if time was the reason."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Panel:
 
 
 def draw_dots(title: str, panels: Sequence[Panel], epsilons: Sequence[str], units: Sequence[str]) -> str:
-    """A dot is our mean with a bar of one standard deviation, a diamond the paper, a cross one given up.
+    """Draw means as dots with bars of one standard deviation, the paper's as diamonds, given up as crosses.
 
-    ``units`` are how a thousandth, one, a thousand, a million and a thousand million are written.
+    ``units`` are the names of a thousandth, one, a thousand, a million and a billion.
     """
     used = list(dict.fromkeys(mark.label for panel in panels for mark in panel.marks))
     labels = [variant.label for variant in find_variants(used)]
@@ -130,7 +130,7 @@ def _draw_mark(mark: Mark, axis: Axis, y: float, colour: str) -> Iterator[str]:
 
 
 def _shorten(value: float, units: Sequence[str]) -> str:
-    """1, 10, 100, 1k, 10k, ..., by the names of the units."""
+    """Format a power of ten as 1, 10, 100, 1k, 10k, ..., by the names of the units."""
     thousandth, one, *large = units
     if value < 1:
         return f"{1000 * value:g}{thousandth}"

@@ -1,4 +1,4 @@
-"""``cumulative-joint``, the default, against the paper's ``cumulative-dp``: ratios, and what was hoped."""
+"""``cumulative-joint``, the default, against the paper's ``cumulative-dp``: ratios, and goals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ from tallytree.research.reproduction.document import (
 )
 from tallytree.research.reproduction.run_results import Result, is_clear
 
-# Findings about figures that both tables have: they agree or they do not.
+# Findings about figures that are in both tables: they agree or they do not.
 
 
 def compare_order(table: Sequence[Both]) -> Finding:
-    """Pair by pair, by total L1 error, at one epsilon."""
+    """Compare the order of mechanisms, pair by pair, by total L1 error, at one epsilon."""
     ranked = sorted(table, key=lambda one: one.ours.total.mean)
     pairs = list(combinations(ranked, 2))
     close = [(a, b) for a, b in pairs if not is_clear(a.ours.total, b.ours.total)]
@@ -52,7 +52,7 @@ def compare_order(table: Sequence[Both]) -> Finding:
 
 
 def compare_leaders(tables: Sequence[Sequence[Both]], levels: Sequence[str]) -> Iterator[Finding]:
-    """Who has the least L1 error at each level."""
+    """Compare which mechanism has the least L1 error at each level."""
     for place, level in enumerate(levels if tables else ()):
         best = [min(table, key=lambda one: one.ours.l1[place].mean) for table in tables]
         least = [min(one.paper.l1[place] for one in table) for table in tables]
@@ -71,7 +71,7 @@ def compare_leaders(tables: Sequence[Sequence[Both]], levels: Sequence[str]) -> 
 
 
 def compare_leaves(table: Sequence[Both], level: str) -> Iterator[Finding]:
-    """The last level's errors, nearly all of the total, as multiples of the paper's, at one epsilon."""
+    """Compare the last level's errors, nearly all of the total, with the paper's, at one epsilon."""
     where = f"Level {level}, epsilon {table[0].ours.epsilon}"
     whole = [one.ours.l1[-1].mean / one.paper.l1[-1] for one in table]
     yield Finding(all(map(is_near, whole)), f"{where}: our L1 errors are {between(whole)} times the paper's.")
@@ -83,7 +83,7 @@ def compare_leaves(table: Sequence[Both], level: str) -> Iterator[Finding]:
 
 
 def compare_violations(results: Sequence[Result]) -> Iterator[Finding]:
-    """Counts that do not add up."""
+    """Compare the numbers of counts that do not add up."""
     promised = [result for result in results if result.variant.make().consistent]
     broken = dict.fromkeys(f"`{result.label}`" for result in promised if result.violations.mean)
     if broken:
@@ -102,7 +102,7 @@ def compare_violations(results: Sequence[Result]) -> Iterator[Finding]:
 
 
 def compare_relaxation(tables: Sequence[Sequence[Both]]) -> Iterator[Finding]:
-    """Whether relaxing Model M_H costs accuracy: the root's error beside that of the exact optimum."""
+    """Judge whether relaxing Model M_H costs accuracy: by the root's error and that of the exact optimum."""
     pairs = [
         (relaxed, exact)
         for table in tables
@@ -132,40 +132,40 @@ def _tell_total(one: Both) -> str:
 
 
 MOST_L1 = 1.01
-"""The L1 error at any level, as a multiple of the other's."""
+"""The largest L1 error allowed at any level, as a multiple of the other's."""
 OURS, THEIRS = f"`{CumulativeJoint.name}`", f"`{CumulativeDP.name}`"
 
 
 @dataclass(frozen=True)
 class Duel:
-    """Both at one epsilon, which is what their noise is really worth. Ratios are of means over the seeds."""
+    """Both at one epsilon, which is the real one of both. Ratios are of means over the seeds."""
 
     joint: Result
     dp: Result
 
     @property
     def epsilon(self) -> str:
-        """Of both."""
+        """The epsilon of both."""
         return self.joint.epsilon
 
     @property
     def l1(self) -> list[float]:
-        """Level by level, ours as a multiple of the other's."""
+        """Our L1 error as a multiple of the other's, level by level."""
         return [divide(a.mean, b.mean) for a, b in zip(self.joint.l1, self.dp.l1, strict=True)]
 
     @property
     def total(self) -> float:
-        """The same of the total L1 error."""
+        """Our total L1 error as a multiple of the other's."""
         return divide(self.joint.total.mean, self.dp.total.mean)
 
     @property
     def emd(self) -> list[float]:
-        """Level by level, how many times smaller ours is."""
+        """How many times smaller our EMD is, level by level."""
         return [divide(b.mean, a.mean) for a, b in zip(self.joint.emd, self.dp.emd, strict=True)]
 
 
 def find_duels(results: Sequence[Result]) -> list[Duel]:
-    """Wherever both were measured, with the epsilon that was asked for."""
+    """Return the comparisons at each epsilon where both were measured, with the requested epsilon."""
     private = [result for result in results if result.is_private]
     ours = {result.epsilon: result for result in private if result.label == CumulativeJoint.name}
     theirs = {result.epsilon: result for result in private if result.label == CumulativeDP.name}
@@ -173,7 +173,7 @@ def find_duels(results: Sequence[Result]) -> list[Duel]:
 
 
 def write_duels(duels: Sequence[Duel], goals: Sequence[Goal], levels: Sequence[str]) -> list[Block]:
-    """The section on one dataset."""
+    """Write the section on one dataset."""
     header = ("epsilon", "level", f"L1, {OURS}", f"L1, {THEIRS}", "ratio", f"EMD, {OURS}", f"EMD, {THEIRS}",
               "times smaller")  # fmt: skip
     met = sum(goal.met for goal in goals)
@@ -199,7 +199,7 @@ def write_duels(duels: Sequence[Duel], goals: Sequence[Goal], levels: Sequence[s
 
 
 def judge_l1(duels: Sequence[Duel], levels: Sequence[str]) -> Iterator[Goal]:
-    """At no level noticeably worse, and better in all."""
+    """Judge whether L1 is at no level noticeably worse, and better in total."""
     statement = f"L1 error at no level more than {MOST_L1 - 1:.0%} above that of {THEIRS}"
     better = f"Total L1 error below that of {THEIRS}"
     if not duels:
@@ -212,7 +212,7 @@ def judge_l1(duels: Sequence[Duel], levels: Sequence[str]) -> Iterator[Goal]:
 
 
 def judge_emd_ratio(duels: Sequence[Duel], levels: Sequence[str], least: float) -> Goal:
-    """So many times smaller at every level and epsilon."""
+    """Judge whether EMD is ``least`` times smaller at every level and epsilon."""
     statement = f"EMD at every level at least {least:.0f} times smaller than that of {THEIRS}"
     if not duels:
         return Goal.open(statement)
@@ -223,7 +223,7 @@ def judge_emd_ratio(duels: Sequence[Duel], levels: Sequence[str], least: float) 
 def judge_emd(
     duels: Sequence[Duel], levels: Sequence[str], epsilon: str, most: Sequence[float]
 ) -> Iterator[Goal]:
-    """Level by level below a figure, at one epsilon."""
+    """Judge whether EMD is below ``most``, level by level, at one epsilon."""
     for place, (level, figure) in enumerate(zip(levels, most, strict=True)):
         statement = f"EMD at level {level} below {figure:,.0f} at epsilon {epsilon}"
         found = [duel.joint.emd[place] for duel in duels if duel.epsilon == epsilon]

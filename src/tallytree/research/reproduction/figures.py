@@ -9,14 +9,14 @@ from tallytree.research.reproduction.paper_figures import Figures, Variant, find
 from tallytree.research.reproduction.run_results import Missing, Result, Summary, rank, select
 from tallytree.research.reproduction.study import Report, Series
 
-# The tables: the paper's big one with ours beside it, EMD, rankings, times.
+# The tables: the paper's main table with our figures beside it, EMD, rankings, times.
 
 PUBLIC = "¹"
-"""Beside mechanisms that are told every region's number of groups."""
+"""Marks mechanisms that know every region's number of groups."""
 
 
 def write_errors(summary: Summary, epsilons: Sequence[str]) -> Table:
-    """L1 per level and violations, the paper's own figures beside ours, with the true epsilon."""
+    """Write L1 per level and violations, the paper's figures beside ours, with the true epsilon."""
     levels = summary.dataset.facts.levels
     published = bool(summary.dataset.published)
     header = ["epsilon", "mechanism", *(["paper"] if published else []), "true epsilon", "runs"]
@@ -36,7 +36,7 @@ def write_errors(summary: Summary, epsilons: Sequence[str]) -> Table:
 
 
 def _write_line(summary: Summary, variant: Variant, epsilon: str, *, published: bool) -> list[str] | None:
-    """A mechanism that gave no result here is there only if the paper has figures for it."""
+    """Write a line; a mechanism without results here has one only if the paper has figures for it."""
     result = summary.find(variant.label, epsilon)
     figures = find_figures(variant, epsilon, summary.dataset.published)
     missing = summary.find_missing(variant.label, epsilon)
@@ -64,7 +64,7 @@ def _give_up(missing: Missing) -> str:
 
 
 def write_distances(summary: Summary, epsilons: Sequence[str]) -> Table:
-    """EMD per level, and how much of the last level's L1 error is in small sizes."""
+    """Write EMD per level, and how much of the last level's L1 error is in small sizes."""
     facts = summary.dataset.facts
     header = [
         "epsilon", "mechanism", *(f"EMD, {level}" for level in facts.levels),
@@ -85,7 +85,7 @@ def write_distances(summary: Summary, epsilons: Sequence[str]) -> Table:
 
 
 def write_ranking(summary: Summary, epsilons: Sequence[str]) -> Table:
-    """By total L1 error, with the place in the paper."""
+    """Write the ranking by total L1 error, with the rank in the paper."""
     published = bool(summary.dataset.published)
     header = ["epsilon", "place", "mechanism", "total L1", "true epsilon"]
     header += ["place in the paper", "paper: total L1"] if published else []
@@ -106,7 +106,7 @@ def _list_places(summary: Summary, epsilon: str, *, published: bool) -> Iterator
 
 
 def write_seconds(summary: Summary, epsilons: Sequence[str]) -> Table:
-    """The post-processing of each mechanism, or why there is none."""
+    """Write the seconds of each mechanism's post-processing, or why there are none."""
     labels = [result.label for result in summary.timed] + [one.variant.label for one in summary.missing]
     rows = [
         [f"`{variant.label}`", *(_write_time(summary, variant.label, epsilon) for epsilon in epsilons)]
@@ -124,7 +124,7 @@ def _write_time(summary: Summary, label: str, epsilon: str) -> str:
 
 
 def write_series(series: Sequence[Series], sizes: Sequence[int]) -> Table:
-    """The numbers of the first figure."""
+    """Write the numbers of the first figure."""
     rows = []
     for each in series:
         cells = {size: seconds(found) for size, found in each.seconds.items()}
@@ -136,12 +136,12 @@ def write_series(series: Sequence[Series], sizes: Sequence[int]) -> Table:
 
 
 def name(result: Result) -> str:
-    """With a mark where privacy is not comparable."""
+    """Return the mechanism's name, marked where its privacy is not comparable."""
     return f"`{result.label}`{PUBLIC if result.is_told_more else ''}"
 
 
 def write_real_epsilon(result: Result) -> str:
-    """Set off where it is not the one asked for."""
+    """Write the real epsilon, in bold where it is not the requested one."""
     return result.epsilon if result.is_private else f"**{float(result.real_epsilon):,.1f}**"
 
 
@@ -159,11 +159,11 @@ SIGNS = (
     "region's number of groups."
 )
 GROUPS = ("", "k", "M", "G", "T")
-"""Errors are in thousands: a thousandth of that is one group."""
+"""Names of units: errors are in thousands, so that a thousandth is one group."""
 
 
 def draw_scalability(report: Report) -> Figure:
-    """Runtime against N, time logarithmic; a cross where a mechanism was given up."""
+    """Draw runtime against N, with a logarithmic time axis; a cross where a mechanism was given up."""
     curves = []
     limit = report.synthetic_limit
     for series in report.list_series():
@@ -184,7 +184,7 @@ def draw_scalability(report: Report) -> Figure:
 
 
 def draw_runtimes(report: Report) -> Figure:
-    """By mechanism and epsilon, a panel for each dataset."""
+    """Draw runtimes by mechanism and epsilon, a panel for each dataset."""
     panels = [
         Panel(f"{summary.dataset.title}: time", _mark_times(summary, report.settings.epsilons))
         for summary in report.summaries
@@ -199,7 +199,7 @@ def draw_runtimes(report: Report) -> Figure:
 
 
 def draw_totals(report: Report) -> Figure:
-    """Total L1 error by mechanism and epsilon, a panel for each dataset."""
+    """Draw the total L1 error by mechanism and epsilon, a panel for each dataset."""
     panels = [
         Panel(f"{summary.dataset.title}: L1, all levels", _mark_totals(summary, report.settings.epsilons))
         for summary in report.summaries
@@ -213,7 +213,7 @@ def draw_totals(report: Report) -> Figure:
 
 
 def draw_levels(summary: Summary, epsilons: Sequence[str]) -> Figure:
-    """L1 error by mechanism and epsilon, a panel for each level."""
+    """Draw the L1 error by mechanism and epsilon, a panel for each level."""
     panels = [
         Panel(
             f"L1, {level}",

@@ -1,4 +1,4 @@
-"""All jobs on one dataset, one after the other: nothing that is timed runs beside anything else.
+"""All jobs on one dataset, one after the other: nothing else runs while a job is timed.
 
 Most mechanisms use all processors themselves.
 """
@@ -29,13 +29,13 @@ from tallytree.research.reproduction.paper_figures import CHAIN_TABLES, TABLES, 
 from tallytree.research.reproduction.run_results import Outcome
 from tallytree.research.reproduction.runs import Child, Failure, Job, Run, Settings, Source, run_jobs
 
-# What the numbers were measured on: no names and no paths.
+# The machine that the numbers were measured on: no names and no paths.
 
 PACKAGES = ("tallytree", "numpy", "numba", "scipy", "piqp")
 
 
 def describe_machine(more: Sequence[str] = ()) -> dict[str, str]:
-    """Processor, memory, versions; ``more`` are further packages."""
+    """Describe processor, memory and versions; ``more`` are further packages."""
     return {
         "Processor": _processor(),
         "Processors for this run": str(count_processors()),
@@ -59,7 +59,7 @@ def _processor() -> str:
 
 
 def find_load() -> float:
-    """The load average over a minute; 0 where the system does not tell."""
+    """Return the load average over a minute; 0 where the system does not provide it."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
@@ -74,14 +74,14 @@ def _describe_memory() -> str:
         return "unknown"
 
 
-# How long the jobs that are left will take, by what the finished ones took.
+# The time that the remaining jobs will take, estimated from the finished ones.
 
 GUESS = 1.0
-"""Seconds of a kind of job that was never seen."""
+"""Assumed seconds of a kind of job that has not run yet."""
 
 
 class Timetable:
-    """The jobs left of each kind, and the seconds that the latest of the kind took."""
+    """The remaining jobs of each kind, and the seconds that the latest of the kind took."""
 
     def __init__(self, kinds: Iterable[Hashable]) -> None:
         self._left = Counter(kinds)
@@ -90,22 +90,22 @@ class Timetable:
 
     @property
     def total(self) -> int:
-        """All jobs."""
+        """The number of all jobs."""
         return self._all
 
     @property
     def done(self) -> int:
-        """How many need no more work."""
+        """The number of jobs that are done."""
         return self._all - self._left.total()
 
     def finish(self, kind: Hashable, seconds: float | None = None) -> None:
-        """One is done; ``seconds`` are unknown of one that was done earlier."""
+        """Record that a job is done; ``seconds`` is None for one that was done earlier."""
         self._left[kind] -= 1
         if seconds is not None:
             self._seconds[kind] = seconds
 
     def describe(self) -> str:
-        """In words."""
+        """Describe the progress in words."""
         left = self._left.total()
         seconds = sum(count * self._seconds.get(kind, GUESS) for kind, count in self._left.items())
         return f"{self.done} of {self._all} runs, {_tell(seconds)} left" if left else f"{self._all} runs"
@@ -118,10 +118,10 @@ def _tell(seconds: float) -> str:
     return f"about {hours} h {minutes} min" if hours else f"about {minutes} min"
 
 
-# What was measured, kept as Parquet: an interrupted run goes on where it stopped.
+# Results are kept as Parquet: an interrupted run continues where it stopped.
 #
-# There is a file for each dataset. It is written anew, whole, with every job that is finished: a few
-# hundred short rows.
+# There is a file for each dataset. It is rewritten as a whole after every finished job: a few hundred short
+# rows.
 
 FIELDS: list[pa.Field[Any]] = [
     pa.field("mechanism", pa.string(), nullable=False),
@@ -152,23 +152,23 @@ class Cache:
         self._known = {outcome.job: outcome for outcome in _read(path)} if path.exists() else {}
 
     def list_outcomes(self) -> list[Outcome]:
-        """All that are known."""
+        """Return all known outcomes."""
         return list(self._known.values())
 
     def find(self, job: Job, limit: float) -> Outcome | None:
-        """What became of a job, if that is known and would be no different with this limit."""
+        """Return the outcome of a job, if it is known and would be the same with this limit."""
         outcome = self._known.get(job)
         return outcome if outcome and outcome.is_settled(limit) else None
 
     def find_obstacle(self, job: Job, limit: float) -> Outcome | None:
-        """An earlier failure that rules the job out."""
+        """Return an earlier failure that rules the job out."""
         return next(
             (known for known in self._known.values() if known.rules_out(job) and known.is_settled(limit)),
             None,
         )
 
     def add(self, outcome: Outcome) -> None:
-        """Keep it, on the disk too unless it is for now only."""
+        """Keep an outcome, also on disk unless it is only temporary."""
         self._known[outcome.job] = outcome
         kept = [_write_row(each) for each in self._known.values() if not each.is_passing]
         table = pa.Table.from_pylist(kept, SCHEMA)
@@ -222,7 +222,7 @@ def _write_row(outcome: Outcome) -> dict[str, Any]:
 def _read_row(row: dict[str, Any]) -> Outcome:
     variants = {variant.label: variant for variant in list_contenders()}
     job = Job(variants[row["mechanism"]], row["epsilon"], row["instance"], row["sizes"])
-    float(job.epsilon)  # refused if it is no number
+    float(job.epsilon)  # fails if it is not a number
     result: Run | Failure
     if row["failure"] is not None:
         result = Failure(row["failure"], timed_out=bool(row["timed_out"]))
@@ -250,14 +250,15 @@ def _check(run: Run) -> None:
 
 
 Tell = Callable[[str, int, int], None]
-"""Told what is being done, how many jobs are done, and how many there are."""
+"""Receives what is being done, how many jobs are done, and how many there are."""
 
 
 def plan_jobs(settings: Settings, sizes: int) -> list[Job]:
-    """For the large datasets: instance by instance, so that it soon turns out what each mechanism can do.
+    """Plan the jobs on a large dataset: instance by instance, to find out early what each mechanism can do.
 
-    First those that may fail, by themselves. The largest epsilon comes first, as the easiest. The instances
-    are the same for all, but fewer where a general solver is needed or the mechanism is for small problems.
+    Mechanisms that may fail come first, separately. The largest epsilon comes first, as the easiest. The
+    instances are the same for all, but fewer where a general solver is needed or the mechanism is for small
+    problems.
     """
     return [
         Job(variant, epsilon, seed, sizes)
@@ -270,9 +271,9 @@ def plan_jobs(settings: Settings, sizes: int) -> list[Job]:
 
 
 def plan_synthetic_jobs(settings: Settings) -> list[Job]:
-    """For the runtime against N: mechanism by mechanism, the fewest sizes first.
+    """Plan the jobs for the runtime against N: mechanism by mechanism, the fewest sizes first.
 
-    And the paper's cost tables, whose size depends on the noise, at the other epsilons too, on the fewest
+    The paper's cost tables, whose size depends on the noise, also run at the other epsilons, on the fewest
     sizes.
     """
     sizes = sorted(settings.synthetic_sizes)
@@ -287,7 +288,7 @@ def plan_synthetic_jobs(settings: Settings) -> list[Job]:
 
 
 def find_limit(job: Job, settings: Settings) -> float:
-    """The seconds that a job on a large dataset has."""
+    """Return the time limit of a job on a large dataset, in seconds."""
     return settings.small_seconds if job.variant.is_small else settings.run_seconds
 
 
@@ -306,13 +307,13 @@ class Work:
         self._calls = calls
 
     def find_kind(self, job: Job) -> tuple[str, str]:
-        """Jobs that take about as long."""
+        """Return the kind of a job: jobs of one kind take about as long."""
         return self.name, job.variant.label
 
     def run(self, timetable: Timetable, tell: Tell) -> None:
-        """All that are not done yet; every one is kept as soon as it is done.
+        """Run all jobs that are not done yet; keep every outcome as soon as it is known.
 
-        What fails, or takes too long, ends its process, and what it rules out is not tried.
+        A job that fails, or takes too long, ends its process, and the jobs that it rules out are not tried.
         """
         waiting = list(self.jobs)
         while waiting := self._skip(waiting, timetable):
@@ -343,7 +344,7 @@ class Work:
     def _receive(self, child: Child[Run | None], job: Job) -> Outcome:
         limit = self._limit(job)
         load = find_load()
-        result = child.receive()  # loaded and warm
+        result = child.receive()  # None once everything is loaded and warm
         is_passing = result is not None
         if result is None:
             result = child.receive(limit)
@@ -352,7 +353,7 @@ class Work:
         return Outcome(job, result, limit, date.today().isoformat(), round(load, 2), is_passing)
 
     def list_outcomes(self) -> Iterator[Outcome]:
-        """Of these jobs, also those that were ruled out, with what ruled them out."""
+        """Yield the outcomes of these jobs; for one that was ruled out, the outcome that ruled it out."""
         for job in self.jobs:
             limit = self._limit(job)
             outcome = self._cache.find(job, limit) or self._cache.find_obstacle(job, limit)
@@ -361,7 +362,7 @@ class Work:
 
 
 def _group(variants: Sequence[Variant]) -> list[list[Variant]]:
-    """Those for small problems, those that need a solver, and the rest."""
+    """Group the variants: those for small problems, those that need a solver, and the rest."""
 
     def place(variant: Variant) -> tuple[bool, bool]:
         return not variant.is_small, not variant.needs_solver

@@ -1,4 +1,4 @@
-"""What others measured: the paper's table of L1 errors and violations, and Kuo et al.
+"""Published measurements: the paper's table of L1 errors and violations, and Kuo et al.
 
 The paper: F. Fioretto, P. Van Hentenryck, K. Zhu, "Differential Privacy of Hierarchical Census Data: An
 Optimization Approach", the table in the section on accuracy. Means of 30 runs; it gives no deviations.
@@ -15,7 +15,7 @@ from tallytree.mechanisms.cumulative_chain import CALIBRATIONS, CumulativeChain
 from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.mechanisms.registry import MECHANISMS, mechanism
 
-# Which mechanisms are compared, and with which options.
+# The mechanisms that are compared, and their options.
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """As it is called in tables and figures."""
+        """Its name in tables and figures."""
         chosen = ", ".join(
             value if isinstance(value, str) else f"{name}={value}" for name, value in self.options.items()
         )
         return f"{self.mechanism} ({chosen})" if chosen else self.mechanism
 
     def make(self) -> Mechanism:
-        """The mechanism itself."""
+        """Make the mechanism itself."""
         return mechanism(self.mechanism, **self.options)
 
     @property
@@ -44,14 +44,14 @@ class Variant:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is for small problems only: the paper rules these out before it looks at accuracy."""
+        """Whether it is for small problems only: the paper rules these out before it compares accuracy."""
         return self.make().small or self.options.get("solver") == "tables"
 
 
 CHAIN = {
     calibration: Variant(CumulativeChain.name, {"calibration": calibration}) for calibration in CALIBRATIONS
 }
-"""The chain with the noise that its epsilon asks for ("sound"), and with the paper's ("published")."""
+"""The chain with the noise that its epsilon requires ("sound"), and with the paper's ("published")."""
 
 TABLES = Variant(DirectDP.name, {"solver": "tables"})
 """The paper's own algorithm for M_H^dp, with its cost tables."""
@@ -60,12 +60,12 @@ CHAIN_TABLES = Variant(CumulativeChain.name, {"solver": "tables", "calibration":
 
 
 def list_contenders() -> list[Variant]:
-    """All in the registry, in its order; the chain with both calibrations, and the paper's cost tables."""
+    """Return all in the registry, in order; the chain with both calibrations, and the paper's cost tables."""
     return [variant for kind in MECHANISMS for variant in _list_variants(kind.name)]
 
 
 def find_variants(labels: Iterable[str]) -> list[Variant]:
-    """The contenders of these labels, in their usual order."""
+    """Return the contenders of these labels, in their usual order."""
     wanted = set(labels)
     return [variant for variant in list_contenders() if variant.label in wanted]
 
@@ -81,7 +81,7 @@ def _list_variants(name: str) -> list[Variant]:
 GROUPS, COUNTIES, STATES = 117_630_445, 3_144, 52
 """Its Census data; the states are the 50 with Puerto Rico and the District of Columbia."""
 TAXIS, ZONES, BOROUGHS = 13_282, 263, 6
-"""Its Taxi data: so many groups."""
+"""Its Taxi data: the numbers of groups, zones and boroughs."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +92,16 @@ class Figures:
     """In thousands, level by level from the root."""
     violations: int
     decimals: int = 1
-    """So many are known of an error."""
+    """The number of decimals in which an error is given."""
 
     @property
     def total(self) -> float:
-        """Over the three levels."""
+        """The sum over the three levels."""
         return sum(self.l1)
 
 
 Published = Mapping[str, Mapping[str, Figures]]
-"""By epsilon and the paper's symbol for the mechanism."""
+"""The figures by epsilon and the paper's symbol for the mechanism."""
 
 CENSUS_TABLE: Published = {
     "0.1": {
@@ -132,7 +132,7 @@ CENSUS_TABLE: Published = {
 
 
 def _in_ten_thousands(l1: tuple[float, float, float], violations: int) -> Figures:
-    """A line of the Taxi half, whose unit is ten thousand."""
+    """Return a line of the Taxi half, whose unit is ten thousand."""
     root, middle, leaf = (round(10 * value) for value in l1)
     return Figures((float(root), float(middle), float(leaf)), violations, decimals=0)
 
@@ -165,17 +165,17 @@ TAXI_TABLE: Published = {
 }
 
 NOTHING: Published = {}
-"""Data that the paper did not measure on."""
+"""The figures of data on which the paper did not measure."""
 
 KUO_EPSILON = "1"
 KUO_EMD = (10_547.0, 5_431.5, 1_601.8)
-"""Of their H_c on their taxi data: Manhattan, its halves, its neighbourhoods."""
+"""The EMD of their H_c on their taxi data: Manhattan, its halves, its neighbourhoods."""
 
 
 def find_figures(variant: Variant, epsilon: str, published: Published) -> Figures | None:
-    """What the paper measured for it, if ``published`` has it; its chain is the published one.
+    """Return what the paper measured for a variant, if ``published`` has it; its chain is the published one.
 
-    The paper's figures stand beside our own solver's, not a second time beside its cost tables.
+    The paper's figures are shown beside our own solver's, not a second time beside its cost tables.
     """
     if variant == CHAIN["sound"] or "solver" in variant.options:
         return None

@@ -1,4 +1,4 @@
-"""A page as one HTML file that needs nothing else: readable on light and dark, on paper and on a phone."""
+"""A page as one self-contained HTML file: readable in light and dark mode, on paper and on a phone."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from tallytree.research.reproduction.document import (
     Table,
 )
 
-# The figures as files: SVG, and PNG where that can be drawn (the extra ``png``, and a font).
+# The figures as files: SVG, and PNG where it can be rendered (the extra ``png``, and a font).
 
 
 def save_figures(figures: Iterable[Figure], folder: Path) -> str | None:
-    """Write them all; why there are no PNGs, if so."""
+    """Write all figures; return why there are no PNGs, or None."""
     obstacle = None
     for figure in figures:
         write_whole(folder / f"{figure.name}.svg", figure.svg.encode())
@@ -34,11 +34,11 @@ def save_figures(figures: Iterable[Figure], folder: Path) -> str | None:
     return obstacle
 
 
-# A page as Markdown, its pictures beside it.
+# A page as Markdown, with its pictures in files.
 
 
 def write_markdown(blocks: Sequence[Block], pictures: str) -> str:
-    """The page; ``pictures`` is the folder of the pictures, seen from it."""
+    """Write the page as Markdown; ``pictures`` is the folder of the pictures, relative to the page."""
     parts: list[str] = []
     for block in blocks:
         text = _write_block(block, pictures)
@@ -70,7 +70,7 @@ def _write_block(block: Block, pictures: str) -> str:
             return f"- **{block.verdict.value}** ({block.where}): {block.claim} {block.evidence}{why}"
 
 
-# How the page looks: one column, quiet colours, tables and pictures that scroll where they do not fit.
+# The style of the page: one column, muted colours, tables and pictures that scroll where they do not fit.
 
 STYLE = """
 :root{--ink:#1d2430;--soft:#5b6472;--paper:#fff;--tint:#f4f6f9;--line:#dde2ea;--link:#0b63ab;
@@ -132,7 +132,7 @@ SUPERSCRIPT = re.compile(r"\bM_([A-Za-z]+)(?:\^([A-Za-z]+))?")
 
 
 def write_html(blocks: Sequence[Block]) -> str:
-    """The page, with a list of its sections."""
+    """Write the page as HTML, with a list of its sections."""
     title = next((block.text for block in blocks if isinstance(block, Heading)), "")
     sections = [block.text for block in blocks if isinstance(block, Heading) and block.level == 2]
     links = "".join(f'<a href="#{_name(text)}">{_mark(text)}</a>' for text in sections)
@@ -210,7 +210,7 @@ def _write_cell(tag: str, text: str, *, numeric: bool, paper: bool) -> str:
 
 
 def _mark(text: str) -> str:
-    """Escaped, with its markup; the paper's symbols with their indices."""
+    """Escape a text and convert its markup, with the paper's symbols and their indices."""
     pieces = escape(text).split("`")
     return "".join(
         f"<code>{piece}</code>" if place % 2 else _mark_plain(piece) for place, piece in enumerate(pieces)

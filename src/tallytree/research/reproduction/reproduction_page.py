@@ -44,11 +44,11 @@ from tallytree.research.reproduction.runtime_claims import claim_runtimes, claim
 from tallytree.research.reproduction.study import PARTS, RESULTS, Report, make_report, measure_study
 from tallytree.research.reproduction.study_data import load_datasets
 
-# The beginning of the page: what this is, on which data, measured where and when.
+# The beginning of the page: what it is, on which data, measured where and when.
 
 
 def write_opening(report: Report) -> Iterator[Block]:
-    """What this is, and what must not be overlooked."""
+    """Write what this page is, and what needs attention."""
     settings = report.settings
     yield Heading(1, "The paper's experiments, again")
     yield Paragraph(
@@ -73,14 +73,14 @@ def write_opening(report: Report) -> Iterator[Block]:
 
 
 def write_data(report: Report) -> Iterator[Block]:
-    """What each dataset is."""
+    """Write what each dataset is."""
     if report.summaries:
         yield Heading(3, "The data")
         yield Items([f"**{one.dataset.title}.** {one.dataset.description}" for one in report.summaries])
 
 
 def write_run(report: Report) -> Iterator[Block]:
-    """How it was measured, where and when."""
+    """Write how it was measured, where and when."""
     settings = report.settings
     yield Heading(2, "How this was measured")
     yield Table(["", ""], [[key, value] for key, value in _list_facts(report)], left=2)
@@ -94,7 +94,7 @@ def write_run(report: Report) -> Iterator[Block]:
 
 
 def count_of(instances: int) -> str:
-    """One instance, several instances."""
+    """Write the number of instances with its noun."""
     return f"{instances} instance{'s' if instances > 1 else ''}"
 
 
@@ -117,7 +117,7 @@ def _list_facts(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def write_page(report: Report) -> list[Block]:
-    """All sections that the part which was asked for has."""
+    """Write all sections of the requested part."""
     claims = list(_list_claims(report))
     orders = [
         order for summary in report.summaries for order in compare_orders(summary, report.settings.epsilons)
@@ -171,7 +171,7 @@ def _write_short(report: Report, claims: Sequence[Claim], orders: Sequence[Order
 
 
 def _tell_best(report: Report) -> Iterator[str]:
-    """The least total error among mechanisms of equal privacy."""
+    """Describe the least total error among mechanisms of equal privacy."""
     best: dict[str, list[str]] = {}
     for summary in report.summaries if report.part != "runtime" else ():
         firsts = [
@@ -295,16 +295,16 @@ FIGURES, PAGE, MARKDOWN = "figures", "page.html", "page.md"
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was made."""
+    """What a reproduction has produced."""
 
     folder: Path
     blocks: Sequence[Block]
     obstacle: str | None
-    """Why the figures are there as SVG only, if so."""
+    """Why the figures are available as SVG only; None if they are not."""
 
 
 def choose_settings(*, quick: bool, instances: int | None, timeout: float | None) -> Settings:
-    """The usual ones, with what is asked for."""
+    """Return the default settings, with the requested changes."""
     settings = QUICK if quick else FULL
     if instances is not None:
         if instances < 1:
@@ -320,10 +320,10 @@ def choose_settings(*, quick: bool, instances: int | None, timeout: float | None
 def reproduce(
     part: str, *, data: Path | None, settings: Settings, quick: bool, out: Path, command: str, tell: Tell
 ) -> Reproduction:
-    """Measure what is not known yet, and write the page with its figures; ``out`` keeps what is known."""
+    """Measure what is not known yet, and write the page with its figures; ``out`` keeps the results."""
     if part not in PARTS:
         raise InputError(f"There is no part {show(part)}: {name_choices(part, PARTS)}")
-    machine = describe_machine()  # first: the load is then not our own
+    machine = describe_machine()  # first, before we add to the load
     datasets = load_datasets(data)
     _make_folders(out)
     study = measure_study(part, datasets, settings, out, tell)
@@ -335,7 +335,7 @@ def reproduce(
 
 
 def _make_folders(out: Path) -> None:
-    """Before anything is measured: a place that cannot be written to must not be found out hours later."""
+    """Make the folders before anything is measured, so that a read-only place is not found hours later."""
     try:
         for name in (RESULTS, FIGURES):
             (out / name).mkdir(parents=True, exist_ok=True)

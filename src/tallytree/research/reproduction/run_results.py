@@ -1,4 +1,4 @@
-"""What the runs say: means and standard deviations, and the order that they put the mechanisms in."""
+"""The results of the runs: means and standard deviations, and the ranking of the mechanisms."""
 
 import math
 import statistics
@@ -16,27 +16,27 @@ from tallytree.research.reproduction.paper_figures import (
 from tallytree.research.reproduction.runs import Failure, Job, Run
 from tallytree.research.reproduction.study_data import Dataset
 
-# What became of a job: a run, or a mechanism that did not manage.
+# The outcome of a job: a run, or a mechanism that failed.
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A finished job, with when it was done and what else the machine was doing."""
+    """A finished job, with its date and the load of the machine."""
 
     job: Job
     result: Run | Failure
     limit: float
-    """How many seconds it had."""
+    """Its time limit, in seconds."""
     day: str
     load: float
     """The load average over a minute, just before."""
     is_passing: bool = False
-    """It did not even begin, as without its solver: another time it may."""
+    """The job could not start, for example without its solver: it may another time."""
 
     def rules_out(self, job: Job) -> bool:
-        """Whether it fails so that ``job`` need not be tried: no more privacy asked for, on no more sizes.
+        """Return whether it failed with no more privacy and sizes than ``job``, which then need not be tried.
 
-        With a smaller epsilon there is more noise, and more for cost tables to hold.
+        With a smaller epsilon there is more noise, and cost tables are larger.
         """
         return (
             isinstance(self.result, Failure)
@@ -46,7 +46,7 @@ class Outcome:
         )
 
     def is_settled(self, limit: float) -> bool:
-        """Whether it would be the same with this limit: only one that ran out of time may not be."""
+        """Return whether it would be the same with this limit: only one that ran out of time may differ."""
         if isinstance(self.result, Failure) and self.result.timed_out:
             return self.limit >= limit
         return True
@@ -60,31 +60,31 @@ class Spread:
     deviation: float
     runs: int
     values: tuple[float, ...] = field(default=(), compare=False, repr=False)
-    """Instance by instance, from the first on."""
+    """The values of each instance, from the first on."""
 
     @property
     def error(self) -> float:
-        """The standard error of the mean, which one run does not tell."""
+        """The standard error of the mean, which is unknown from one run."""
         return self.deviation / math.sqrt(self.runs) if self.runs > 1 else math.inf
 
 
 def spread(values: Iterable[float]) -> Spread:
-    """Of one run the deviation is not known, and given as 0."""
+    """Compute mean and standard deviation; for one run, the deviation is unknown, and given as 0."""
     known = list(values)
     deviation = statistics.stdev(known) if len(known) > 1 else 0.0
     return Spread(statistics.fmean(known), deviation, len(known), tuple(known))
 
 
 STUDENT = (math.inf, 12.71, 4.31, 3.19, 2.78, 2.58, 2.45, 2.37, 2.31, 2.27)
-"""So many standard errors are clear with 1, 2, ... runs: Student's t at 95 %, two-sided."""
+"""The significant number of standard errors with 1, 2, ... runs: Student's t at 95 %, two-sided."""
 STUDENT_MANY = 2.23
 
 
 def is_clear(a: Spread, b: Spread) -> bool:
-    """Whether their order is more than the noise of the runs, by Student's t.
+    """Return whether the order of two means is significant, by Student's t.
 
-    Where the runs are known one by one, by the differences on the instances that both have, which have the
-    same seeds; these must not say the opposite of the means.
+    Where single runs are known, the test is on the differences on the instances that both have, which share
+    their seeds; these must not contradict the order of the means.
     """
     common = min(len(a.values), len(b.values))
     if not common:
@@ -107,9 +107,9 @@ class Result:
     epsilon: str
     real_epsilon: Fraction
     leaf_scale: Fraction
-    """Of the last level's noise."""
+    """The scale of the last level's noise."""
     l1: Sequence[Spread]
-    """Level by level from the root."""
+    """The L1 errors, level by level from the root."""
     total: Spread
     """The L1 error over all levels."""
     small_leaf: Spread
@@ -117,7 +117,7 @@ class Result:
     emd: Sequence[Spread]
     violations: Spread
     seconds: Spread
-    """Of the post-processing."""
+    """The seconds of the post-processing."""
     paper: Figures | None
 
     @property
@@ -127,22 +127,22 @@ class Result:
 
     @property
     def is_private(self) -> bool:
-        """Whether its epsilon is the one asked for."""
+        """Whether its epsilon is the requested one."""
         return self.real_epsilon == Fraction(self.epsilon)
 
     @property
     def is_told_more(self) -> bool:
-        """Whether every region's number of groups is public to it, and not only that of the root."""
+        """Whether it knows every region's number of groups, and not only that of the root."""
         return self.variant.make().region_totals == "needed"
 
     @property
     def is_fair(self) -> bool:
-        """Whether it has the epsilon asked for, and is told the total number of groups only."""
+        """Whether it has the requested epsilon, and knows only the total number of groups."""
         return self.is_private and not self.is_told_more
 
     @property
     def small_share(self) -> float:
-        """How much of the last level's error is in the small sizes."""
+        """The share of the last level's error that is in the small sizes."""
         return self.small_leaf.mean / self.l1[-1].mean if self.l1[-1].mean else 0.0
 
 
@@ -159,7 +159,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Summary:
-    """All about one dataset."""
+    """The results on one dataset."""
 
     dataset: Dataset
     timed: Sequence[Result]
@@ -167,24 +167,24 @@ class Summary:
 
     @property
     def results(self) -> list[Result]:
-        """Those whose accuracy is compared: without a second solver that finds the same optimum."""
+        """The results whose accuracy is compared: without a second solver that finds the same optimum."""
         return [result for result in self.timed if "solver" not in result.variant.options]
 
     def find(self, label: str, epsilon: str) -> Result | None:
-        """One mechanism at one epsilon."""
+        """Find the result of one mechanism at one epsilon."""
         return next((one for one in self.timed if (one.label, one.epsilon) == (label, epsilon)), None)
 
     def find_missing(self, label: str, epsilon: str) -> Missing | None:
-        """Why it is not there."""
+        """Find why there is no such result."""
         return next(
             (one for one in self.missing if one.variant.label == label and epsilon in one.epsilons), None
         )
 
 
 def summarise(dataset: Dataset, outcomes: Sequence[Outcome], epsilons: Sequence[str]) -> Summary:
-    """A result for each mechanism and epsilon whose runs all succeeded.
+    """Summarise the runs: a result for each mechanism and epsilon whose runs all succeeded.
 
-    One that failed once has none: the runs that it managed may well be the easier ones.
+    A mechanism that failed once has no result: the runs that succeeded may well be the easier ones.
     """
     results, missing = [], []
     for variant in find_variants(outcome.job.variant.label for outcome in outcomes):
@@ -204,12 +204,12 @@ def summarise(dataset: Dataset, outcomes: Sequence[Outcome], epsilons: Sequence[
 
 
 def rank(results: Iterable[Result]) -> list[Result]:
-    """The most accurate first, by total L1 error."""
+    """Sort the results by total L1 error, the most accurate first."""
     return sorted(results, key=lambda result: result.total.mean)
 
 
 def select(results: Iterable[Result], epsilon: str) -> list[Result]:
-    """Those at one epsilon."""
+    """Return the results at one epsilon."""
     return [result for result in results if result.epsilon == epsilon]
 
 

@@ -28,7 +28,7 @@ from tallytree.privacy.noise import SeededNoise
 from tallytree.research.evaluation import Simulation, evaluate
 from tallytree.research.reproduction.paper_figures import Variant
 
-# How much is run: as much as in the paper, or a quick look.
+# The extent of the runs: as in the paper, or a quick look.
 
 PAPER_SECONDS = 30 * 60
 """How long the paper waited for a mechanism."""
@@ -41,19 +41,19 @@ class Settings:
     epsilons: tuple[str, ...] = ("0.1", "0.5", "1")
     instances: int
     solver_instances: int
-    """At most so many for mechanisms whose model goes to a general solver."""
+    """The most instances for mechanisms whose model goes to a general solver."""
     synthetic_sizes: tuple[int, ...]
     synthetic_epsilon: str = "1"
-    """The paper does not say which it took."""
+    """The paper does not say which epsilon it used."""
     synthetic_calls: int = 20
     """The most calls for the best time of a run on the synthetic data; slow ones get fewer."""
     synthetic_seconds: float
     run_seconds: float
     small_seconds: float
-    """On the large datasets, for mechanisms that are for small problems."""
+    """The limit on the large datasets for mechanisms that are for small problems."""
 
     def wait(self, seconds: float) -> "Settings":
-        """The same, with another limit for everything."""
+        """Return the same settings with another limit for everything."""
         return replace(self, synthetic_seconds=seconds, run_seconds=seconds, small_seconds=seconds)
 
 
@@ -75,7 +75,7 @@ QUICK = Settings(
 )
 
 
-# Work in a fresh process: its memory is its own, and it can be stopped.
+# Work in a fresh process, which has its own memory, and can be stopped.
 
 R = TypeVar("R")
 
@@ -92,10 +92,10 @@ class Failure:
 
 
 class Child(Generic[R]):
-    """A new process that hands over what ``job`` (which must pickle) yields, within the limits.
+    """A new process that sends back what ``job`` (which must pickle) yields, within the limits.
 
-    It is ended, whatever it is doing, when its context is left. It is deaf to the keyboard's interruption,
-    which its parent hears too: that one ends it.
+    It is killed, whatever it is doing, when its context is left. It ignores keyboard interrupts, which its
+    parent receives too: the parent ends it.
     """
 
     def __init__(self, job: Callable[[], Iterable[R | Failure]]) -> None:
@@ -103,10 +103,10 @@ class Child(Generic[R]):
         self._receiver, sender = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(job, sender), daemon=True)
         _start_deaf(self.process.start)
-        sender.close()  # so that the child's end is the only one, and its death is seen
+        sender.close()  # only the child's end stays open, so that its death is noticed
 
     def receive(self, most_seconds: float = MOST_SECONDS) -> R | Failure:
-        """What it yields next; after a failure there is nothing more to come."""
+        """Return what it yields next; after a failure nothing more will come."""
         if not self._receiver.poll(most_seconds):
             return Failure(f"no answer within {most_seconds:.0f} s", timed_out=True)
         try:
@@ -133,7 +133,7 @@ class Child(Generic[R]):
 
 
 def run_in_child(job: Callable[[], R | Failure]) -> R | Failure:
-    """The result of ``job`` (which must pickle), computed by a new process."""
+    """Run ``job`` (which must pickle) in a new process, and return its result."""
     with Child(partial(_run_once, job)) as child:
         return child.receive()
 
@@ -155,7 +155,7 @@ def _work(job: Callable[[], Iterable[object]], sender: Connection) -> None:
 
 
 def _end_with_parent() -> None:
-    """A solver must not go on for hours after whoever waited for it was killed."""
+    """Exit with the parent: a solver must not run on for hours after its parent was killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -166,12 +166,12 @@ def _limit_memory() -> None:
     if sys.platform != "win32":
         import resource
 
-        with suppress(ValueError, OSError):  # some systems cannot
+        with suppress(ValueError, OSError):  # not supported by all systems
             resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
 
 
 def _start_deaf(start: Callable[[], None]) -> None:
-    """A new process inherits which signals are blocked."""
+    """Start a process that ignores keyboard interrupts: a new process inherits the blocked signals."""
     if sys.platform == "win32":
         start()
         return
@@ -184,9 +184,9 @@ def _start_deaf(start: Callable[[], None]) -> None:
 
 
 ENOUGH_SECONDS = 0.5
-"""A call is made again, for a better time, while all of them together took less."""
+"""A call is repeated, for a better time, while all of them together took less."""
 FEW_CALLS = 5
-"""At least so many, where one takes less than that."""
+"""The least number of calls, where one takes less than that."""
 
 WARM_SIZES = 10
 
@@ -200,7 +200,7 @@ class Source(Protocol):
         ...
 
     def load(self, sizes: int) -> GroupCounts:
-        """The counts with so many sizes."""
+        """Return the counts with this number of sizes."""
         ...
 
 
@@ -221,23 +221,23 @@ class Run:
 
     job: Job
     real_epsilon: Fraction
-    """What the noise is worth; other than asked for only where a calibration is not sound."""
+    """The epsilon that the noise gives; not the requested one only if a calibration is not sound."""
     leaf_scale: Fraction
-    """Of the last level's noise."""
+    """The scale of the last level's noise."""
     l1: tuple[int, ...]
     small_l1: tuple[int, ...]
-    """The part of it that is in the small sizes."""
+    """The part of the L1 error that is in the small sizes."""
     emd: tuple[float, ...]
     violations: int
     """Regions and sizes, over all levels, whose subregions do not add up to them."""
     seconds: float
-    """Of the post-processing alone: the best call, where there were several."""
+    """The seconds of the post-processing alone: of the best call, if there were several."""
 
 
 def run_jobs(jobs: Sequence[Job], source: Source, calls: int) -> Iterator[Run | Failure | None]:
-    """To be called in a fresh process; it ends with the first failure.
+    """Run jobs, in a fresh process; stop at the first failure.
 
-    Before each run comes None, when all is loaded and warm and the noise drawn: from there on time counts.
+    Before each run it yields None, when all is loaded and warm and the noise drawn: then the time starts.
     """
     try:
         known: dict[int, GroupCounts] = {}
@@ -250,12 +250,12 @@ def run_jobs(jobs: Sequence[Job], source: Source, calls: int) -> Iterator[Run | 
             if job.sizes not in known:
                 known = {job.sizes: source.load(job.sizes)}
             yield from run_job(job, method, known[job.sizes], source.small, calls)
-    except MechanismError as error:  # a solver that is missing, or that did not manage
+    except MechanismError as error:  # a solver that is missing, or that failed
         yield Failure(str(error))
 
 
 def run_job(job: Job, method: Mechanism, counts: GroupCounts, small: int, calls: int) -> Iterator[Run | None]:
-    """Measure; post-process, which is timed; compare with the truth."""
+    """Measure, post-process, which is timed, and compare with the truth."""
     plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon=job.epsilon, bounds=counts.bounds)
     noisy = measure_with_seed(plan, counts, noise=SeededNoise(job.seed))
     yield None
@@ -283,14 +283,14 @@ def run_job(job: Job, method: Mechanism, counts: GroupCounts, small: int, calls:
 
 
 def _is_worth_another(times: Sequence[float]) -> bool:
-    """Whether a better time may be found soon: something else may have disturbed the first few calls."""
+    """Return whether a better time may be found soon: other processes may have disturbed the first calls."""
     return sum(times) < ENOUGH_SECONDS or (len(times) < FEW_CALLS and min(times) < ENOUGH_SECONDS)
 
 
 def _warm(method: Mechanism) -> None:
-    """Load all that a mechanism needs, libraries and compiled kernels, by solving something small.
+    """Load all that a mechanism needs, libraries and compiled kernels, by solving a small problem.
 
-    Enough of it for every kernel to be called; next to nothing for mechanisms that would take long.
+    It is large enough for every kernel to be called, and tiny for mechanisms that would take long.
     """
     counts = _make_tiny_counts() if method.small else generate_city(WARM_SIZES)
     plan = method.plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")

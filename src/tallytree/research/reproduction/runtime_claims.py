@@ -1,4 +1,4 @@
-"""What the paper says about scalability and runtime, beside what was measured."""
+"""What the paper says about scalability and runtime, compared with what was measured."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from tallytree.research.reproduction.run_results import Outcome, Summary
 from tallytree.research.reproduction.runs import Run
 from tallytree.research.reproduction.study import Report, Series
 
-# How many times as long one mechanism takes as another, wherever both were measured.
+# Ratios of the runtimes of two mechanisms, wherever both were measured.
 
 NEAR = 0.1
-"""Two times closer than this share are taken for the same."""
+"""Two runtimes that differ by less than this share are treated as equal."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Times:
     epsilon: str
     value: float
     is_bound: bool
-    """The slower one was given up: it takes at least so much longer."""
+    """Whether the slower one was given up, so that the ratio is a lower bound."""
 
 
 def compare_times(summaries: Sequence[Summary], faster: str, slower: str) -> list[Times]:
-    """By what is claimed: the label of the one that is said to be faster, and of the other."""
+    """Compare the runtimes of two labels: the one that is claimed to be faster, and the other."""
     found = []
     for summary in summaries:
         for epsilon in sorted({result.epsilon for result in summary.results}, key=float):
@@ -50,7 +50,7 @@ def compare_times(summaries: Sequence[Summary], faster: str, slower: str) -> lis
 
 
 def judge_times(times: Iterable[Times]) -> Verdict:
-    """Whether the one is the faster: always, sometimes, never."""
+    """Judge whether the one is faster: always, sometimes, never."""
     known = list(times)
     if not known:
         return Verdict.UNKNOWN
@@ -59,7 +59,7 @@ def judge_times(times: Iterable[Times]) -> Verdict:
 
 
 def tell_times(times: Sequence[Times]) -> str:
-    """Dataset by dataset: the least and the largest over epsilon."""
+    """Describe the ratios dataset by dataset: the smallest and the largest over epsilon."""
     return several(
         f"{_tell_range([each for each in times if each.where == where])} on {where}"
         for where in dict.fromkeys(each.where for each in times)
@@ -82,7 +82,7 @@ NO_TABLES = "There are no cost tables here: the same optimum is found without th
 
 
 def claim_scalability(report: Report) -> Claim:
-    """The exact models by general solvers."""
+    """Judge the claim about the exact models by general solvers."""
     series = {each.variant.label: each for each in report.list_series()}
     fast = series.get(DirectDP.name)
     told, slower = [], []
@@ -104,7 +104,7 @@ def claim_scalability(report: Report) -> Claim:
 
 
 def _tell_end(series: Series, fast: Series) -> tuple[str, float | None]:
-    """How the slow one ends, and how many times as long it takes there."""
+    """Describe how the slow series ends, and return how many times as long it takes there."""
     stop = series.stop
     if stop and (not stop.failure.timed_out or stop.sizes not in fast.seconds):
         return f"cannot do N = {stop.sizes} ({stop.failure.reason.rstrip('.')})", None
@@ -117,7 +117,7 @@ def _tell_end(series: Series, fast: Series) -> tuple[str, float | None]:
 
 
 def claim_runtimes(report: Report) -> Iterator[Claim]:
-    """The six observations of the paper's section, in its order."""
+    """Judge the six observations of the paper's section, in its order."""
     summaries = report.summaries
     chain = CHAIN["published"].label
     yield _compare(
@@ -166,7 +166,7 @@ def _compare(
 
 
 def claim_topdown(report: Report) -> Claim:
-    """Whether the DP mechanisms are always faster than TopDown."""
+    """Judge whether the DP mechanisms are always faster than TopDown."""
     claim = "The DP mechanisms are always faster than TopDown, by up to two orders of magnitude."
     labels = (DirectDP.name, CumulativeDP.name, CHAIN["published"].label)
     pairs = {label: compare_times(report.summaries, label, TopDown.name) for label in labels}
@@ -204,7 +204,7 @@ def _compare_tables(report: Report) -> str:
 
 
 def claim_epsilon(report: Report) -> Claim:
-    """Whether time falls as epsilon grows, by our solvers and by the paper's tables."""
+    """Judge whether time falls as epsilon grows, by our solvers and by the paper's tables."""
     claim = (
         "The runtime of the DP mechanisms decreases as epsilon increases, with the size of the cost tables."
     )
@@ -247,7 +247,7 @@ def claim_epsilon(report: Report) -> Claim:
 
 
 def _find_epsilons(label: str, outcomes: Sequence[Outcome]) -> list[tuple[str, float]]:
-    """Epsilon and seconds on the fewest sizes, the largest epsilon first."""
+    """Return epsilon and seconds on the fewest sizes, the largest epsilon first."""
     least = min((outcome.job.sizes for outcome in outcomes), default=0)
     runs = [
         (outcome.job.epsilon, outcome.result.seconds)

@@ -1,4 +1,4 @@
-"""The whole study: what there is to measure, measured and kept, and what was found."""
+"""The whole study: the measurements, how they are kept, and what was found."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from tallytree.research.reproduction.runs import Failure, Run, Settings
 from tallytree.research.reproduction.study_data import SYNTHETIC, Cut, Dataset, fingerprint
 
 PARTS = ("scalability", "runtime", "accuracy", "table", "all")
-"""Runtime, accuracy and the table are about the same runs."""
+"""Runtime, accuracy and the table use the same runs."""
 RESULTS = "results"
 
 
@@ -31,9 +31,9 @@ class Study:
     settings: Settings
     datasets: Sequence[Dataset]
     synthetic: Sequence[Outcome]
-    """Of the runtime against N; empty if that was not asked for."""
+    """The outcomes for the runtime against N; empty if that was not requested."""
     runs: dict[str, Sequence[Outcome]]
-    """By the dataset's name; empty if only the scalability was asked for."""
+    """The outcomes by the dataset's name; empty if only the scalability was requested."""
 
 
 def measure_study(
@@ -79,12 +79,12 @@ def _plan_large(dataset: Dataset, settings: Settings, place: Path) -> Work:
     )
 
 
-# Everything that is put into words: what was measured, on what, by which command.
+# The input of the page: what was measured, on what, by which command.
 
 
 @dataclass(frozen=True)
 class Stop:
-    """The first N that a mechanism could not do, and how long it had."""
+    """The first N at which a mechanism failed, and its time limit."""
 
     sizes: int
     failure: Failure
@@ -97,7 +97,7 @@ class Series:
 
     variant: Variant
     seconds: dict[int, float]
-    """By N."""
+    """The seconds by N."""
     stop: Stop | None
 
 
@@ -114,16 +114,16 @@ class Report:
     summaries: Sequence[Summary]
     synthetic: Sequence[Outcome]
     outcomes: Sequence[Outcome]
-    """All of them: for when, and beside what, they were measured."""
+    """All outcomes, which say when, and at what load, they were measured."""
 
     @property
     def synthetic_limit(self) -> float:
-        """The longest that any mechanism had on the synthetic data, also in an earlier run."""
+        """The longest time limit of any mechanism on the synthetic data, also in an earlier run."""
         limits = [outcome.limit for outcome in self.synthetic if isinstance(outcome.result, Failure)]
         return max([self.settings.synthetic_seconds, *limits])
 
     def list_series(self) -> list[Series]:
-        """Of the runtime against N."""
+        """Return the series of the runtime against N."""
         epsilon = self.settings.synthetic_epsilon
         here = [outcome for outcome in self.synthetic if outcome.job.epsilon == epsilon]
         return [
@@ -133,7 +133,7 @@ class Report:
 
 
 def make_report(study: Study, part: str, *, machine: dict[str, str], command: str, quick: bool) -> Report:
-    """From what was measured."""
+    """Make the report of a study."""
     return Report(
         day=date.today(),
         machine=machine,

@@ -22,41 +22,41 @@ from tallytree.research.reproduction import paper_figures
 from tallytree.research.reproduction.paper_figures import Published
 from tallytree.sizes import Sizes
 
-# What the data are like.
+# Facts about the data.
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Of any data."""
+    """Facts about any data."""
 
     levels: tuple[str, ...]
     regions: tuple[int, ...]
-    """Level by level."""
+    """The number of regions of each level."""
     groups: int
     largest: int
     """The largest size, N."""
     small: int
     """The largest of the sizes that count as small."""
     small_groups: float
-    """The share of the groups that are of such a size."""
+    """The share of the groups that have a small size."""
     mean_large: float
     """The mean size of the groups of 7 or more."""
     sizes_above_seven: float
-    """How many sizes above 7 have groups at all, in the mean over the leaves."""
+    """How many sizes above 7 have any groups, on average over the leaves."""
 
     @property
     def most_l1(self) -> int:
-        """The most that the L1 error at a level can be, if counts are not negative and add up: 2 G."""
+        """The largest L1 error possible at a level if counts are not negative and add up: 2 G."""
         return 2 * self.groups
 
     @property
     def chain_factor(self) -> float:
-        """How many times the stated epsilon the published chain's real one is."""
+        """The published chain's real epsilon as a multiple of the stated one."""
         return sum(self.regions) / len(self.regions)
 
 
 def find_facts(counts: GroupCounts, small: int) -> Facts:
-    """From the counts alone."""
+    """Compute the facts from the counts alone."""
     levels = counts.hierarchy.levels
     root, low = counts.array(0)[0], counts.sizes[0]
     first = LEAST_LARGE - low
@@ -74,7 +74,7 @@ def find_facts(counts: GroupCounts, small: int) -> Facts:
 
 
 def find_half(counts: GroupCounts) -> int:
-    """The least size such that half of the groups are not larger."""
+    """Return the least size such that half of the groups are not larger."""
     below = np.cumsum(counts.array(0)[0])
     return counts.sizes[0] + int(np.searchsorted(below, counts.total / 2))
 
@@ -87,12 +87,12 @@ TRIPS_2013, ZONE_MAP = "taxi/trip_data_*.csv", "taxi/taxi_zones.geojson"
 MONTHLY_TRIPS, ZONE_TABLE = "taxi/*_tripdata_*.parquet", "taxi/taxi_zone_lookup.csv"
 
 FORMAT = 1
-"""Of the results: another one makes the earlier ones unknown."""
+"""The format of the results: with another one, earlier results are ignored."""
 
 
 @dataclass(frozen=True, eq=False)
 class Public:
-    """Counts in parts, for another process: counts themselves refuse to be pickled, but these are public."""
+    """Counts that can be passed to another process: GroupCounts cannot be pickled, but these are public."""
 
     hierarchy: Hierarchy
     sizes: Sizes
@@ -101,24 +101,24 @@ class Public:
     small: int
 
     def load(self, sizes: int) -> GroupCounts:
-        """As they are."""
+        """Return the counts unchanged."""
         return GroupCounts(self.hierarchy, self.sizes, self.leaf, bounds=self.bounds)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The invented city without the taxis that have more than so many pickups, as in the paper."""
+    """The invented city, without taxis of more than a number of pickups, as in the paper."""
 
     small: int = LEAST_LARGE
 
     def load(self, sizes: int) -> GroupCounts:
-        """The city anew."""
+        """Generate the city again."""
         return generate_city(sizes)
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """One of them."""
+    """One of the datasets."""
 
     name: str
     title: str
@@ -126,14 +126,14 @@ class Dataset:
     small: int
     """The largest of the sizes that count as small."""
     published: Published
-    """What the paper measured on what it describes like these."""
+    """What the paper measured on data that it describes like these."""
     invented: bool
     description: str
-    """A few sentences."""
+    """A description in a few sentences."""
 
     @cached_property
     def facts(self) -> Facts:
-        """What the data are like."""
+        """The facts about the data."""
         return find_facts(self.counts, self.small)
 
     @property
@@ -144,17 +144,17 @@ class Dataset:
 
     @property
     def sizes(self) -> int:
-        """N."""
+        """The largest size, N."""
         return self.counts.sizes[1]
 
     @cached_property
     def key(self) -> str:
-        """Where its results are kept: others for other data, or another version."""
+        """The key of its results, which differs for other data or another version."""
         return f"{self.name}-{fingerprint(self.counts, self.small)}"
 
 
 def fingerprint(counts: GroupCounts, small: int) -> str:
-    """Of all that results depend on, besides the mechanism, epsilon and the seed."""
+    """Hash all that results depend on, besides the mechanism, epsilon and the seed."""
     known = (FORMAT, __version__, counts.hierarchy.levels, counts.sizes, small)
     digest = hashlib.sha256(repr(known).encode())
     for level in range(len(counts.hierarchy.levels)):
@@ -163,7 +163,7 @@ def fingerprint(counts: GroupCounts, small: int) -> str:
 
 
 def load_datasets(folder: Path | None) -> list[Dataset]:
-    """The paper's two, and with ``folder`` one of real taxis; all are read before anything is measured."""
+    """Load the paper's two, and with ``folder`` one of real taxis; all are read before measuring begins."""
     if folder is None:
         return [invent_census(), invent_taxis()]
     try:
@@ -180,7 +180,7 @@ def load_datasets(folder: Path | None) -> list[Dataset]:
 
 @contextmanager
 def _naming(what: str) -> Iterator[None]:
-    """An error about a table says which it is."""
+    """Add the name of the table to an error about it."""
     try:
         yield
     except InputError as error:
@@ -188,7 +188,7 @@ def _naming(what: str) -> Iterator[None]:
 
 
 def load_census(folder: Path) -> Dataset:
-    """From the county table, with the paper's augmentation."""
+    """Load the Census data from the county table, with the paper's augmentation."""
     table = read_county_table(folder / COUNTY_FILE)
     counts = make_census(table)
     return Dataset(
@@ -210,7 +210,7 @@ def load_census(folder: Path) -> Dataset:
 
 
 def invent_census() -> Dataset:
-    """The nation of the demonstration, which has the shape of the paper's data."""
+    """Invent Census data: the nation of the demonstration, which has the shape of the paper's data."""
     counts = generate_nation()
     return Dataset(
         name=CENSUS,
@@ -237,7 +237,10 @@ def _compare_with_paper(counts: GroupCounts) -> str:
 
 
 def invent_taxis() -> Dataset:
-    """The paper's shape. Its own data are not to be had, and could not give its table: see the findings."""
+    """Invent taxis of the paper's shape.
+
+    Its own data are unavailable, and could not give its table: see the findings.
+    """
     counts = generate_city(paper_figures.TAXIS)
     half = find_half(counts)
     return Dataset(
@@ -258,7 +261,7 @@ def invent_taxis() -> Dataset:
 
 
 def load_taxis(folder: Path) -> Dataset:
-    """Real taxis: the table of Kuo et al. or, if that is not there, records of the TLC."""
+    """Load real taxis: the table of Kuo et al. or, if that is missing, records of the TLC."""
     if (folder / KUO_FILE).exists():
         return load_kuo(folder)
     count, trips, zones = _find_trips(folder)
@@ -292,7 +295,7 @@ def _find_trips(folder: Path) -> tuple[Callable[[str, Path], GroupCounts], str, 
 
 
 def load_kuo(folder: Path) -> Dataset:
-    """As they published them."""
+    """Load the taxis of Kuo et al. as they published them."""
     counts = read_taxi_table(folder / KUO_FILE)
     half = find_half(counts)
     _, halves, leaves = (len(counts.hierarchy.regions(level)) for level in range(3))

@@ -32,18 +32,18 @@ class Conditions:
 
 
 def write_sizes_conditions(hierarchy: Hierarchy, sizes: int, total: int) -> Conditions:
-    """Those of Model M_H: (H2) and (H3)."""
+    """Write the conditions of Model M_H: (H2) and (H3)."""
     return write_sums(hierarchy, sizes, total, total_columns=range(sizes))
 
 
 def write_cumulative_conditions(hierarchy: Hierarchy, sizes: int, total: int) -> Conditions:
-    """Those of Model M_c: (C2) - (C4)."""
+    """Write the conditions of Model M_c: (C2) - (C4)."""
     sums = write_sums(hierarchy, sizes, total, total_columns=[sizes - 1])
     return replace(sums, steps=write_steps(hierarchy.region_count, sizes))
 
 
 def write_sums(hierarchy: Hierarchy, sizes: int, total: int, *, total_columns: Sequence[int]) -> Conditions:
-    """(H3) or (C4), children add up to their parent; (H2) or (C2), these root columns to the total."""
+    """Write (H3) or (C4): children add up to their parent; (H2) or (C2): these root columns to the total."""
     rows, columns, signs = [], [], []
     first, row = 0, 0
     for level in range(len(hierarchy.levels) - 1):
@@ -71,7 +71,7 @@ def write_sums(hierarchy: Hierarchy, sizes: int, total: int, *, total_columns: S
 
 
 def write_steps(regions: int, sizes: int) -> csc_matrix | None:
-    """(C3): in every region, each cumulative count less the one before."""
+    """Write (C3): in every region, each cumulative count minus the one before."""
     if sizes == 1:
         return None
     column = np.arange(regions * sizes).reshape(regions, sizes)

@@ -3,8 +3,8 @@
 On whole numbers, x^2 is the largest of the chords from k to k + 1, (2k + 1) x - k (k + 1). Gurobi is given
 chords, as piecewise linear costs. Between whole numbers they are tighter than the parabola: with a quadratic
 objective, 130 variables took more than half a minute instead of some hundredths of a second. And with linear
-costs the restricted licence that comes with gurobipy ends at 2,000 variables, not at 200. A few chords do:
-none is above x^2, so an optimum where they meet it is the optimum; where they do not, more are added.
+costs the restricted licence that comes with gurobipy is limited to 2,000 variables, not to 200. A few chords
+suffice: none is above x^2, so an optimum at which they equal it is the optimum; otherwise, more are added.
 """
 
 from itertools import pairwise
@@ -23,11 +23,11 @@ except ImportError:
 
 MOST_EXACT = 2**46
 """The objective beyond which a difference of one may get lost. Floats tell whole numbers apart up to 2^53; of
-some 2,000 random programs below that, tolerances cost four their optimum, all of them above 2^49."""
+some 2,000 random programs below that, four missed their optimum due to tolerances, all of them above 2^49."""
 
 
 def solve_program(program: Program, time_limit: float) -> Found:
-    """The optimum, by branch and bound on chords of the squares."""
+    """Find the optimum by branch and bound on chords of the squares."""
     try:
         with Env(params={"OutputFlag": 0}) as environment, Model(env=environment) as model:
             return _optimize(model, program, time_limit)
@@ -36,13 +36,13 @@ def solve_program(program: Program, time_limit: float) -> Found:
 
 
 def _optimize(model: Model, program: Program, time_limit: float) -> Found:
-    """Rounds of optimising, and of adding chords where the last optimum was."""
+    """Alternate between optimising and adding chords around the last optimum."""
     end = monotonic() + time_limit
     variables = _write(model, program)
     x, nodes, best, bound = [0] * len(variables), 0, inf, 0.0
     chords = [{-1, 0}] * len(variables)  # at first the cost is weight * |x|
     while True:
-        # Costs are counted from those of the last optimum: floats are exact for small differences.
+        # Costs are relative to those of the last optimum: floats are exact for small differences.
         offset = _add_squares(program, x)
         for variable, weight, known, at in zip(variables, program.weights, chords, x, strict=True):
             model.setPWLObj(variable, *_draw_cost(sorted(known), weight, at))
@@ -67,7 +67,7 @@ def _optimize(model: Model, program: Program, time_limit: float) -> Found:
 
 
 def _write(model: Model, program: Program) -> list[Var]:
-    """Everything but the costs."""
+    """Write the program except for its costs."""
     # The objective of every solution is a whole number: a bound within a half of it proves the optimum,
     # and leaves the other half to the errors of floats. These tolerances are the tightest there are.
     model.Params.MIPGap = 0.0
@@ -86,7 +86,7 @@ def _write(model: Model, program: Program) -> list[Var]:
 
 
 def _narrow(program: Program, best: int) -> list[tuple[int, int]]:
-    """Where the optimum's variables are: none of its terms is more than all terms of a solution."""
+    """Bound the optimum's variables: none of its terms exceeds the sum of all terms of a solution."""
     if best >= MOST_EXACT:
         raise MechanismError(
             "The noisy answers are so far from all counts that add up to the total that Gurobi, which works "
@@ -100,7 +100,7 @@ def _narrow(program: Program, best: int) -> list[tuple[int, int]]:
 
 
 def _add_chords(chords: set[int], at: int, within: tuple[int, int]) -> set[int]:
-    """More chords around a point: all that are near, and further away those at doubling distances."""
+    """Add chords around a point: all that are near, and further away those at doubling distances."""
     least, most = within
     centre = min(max(at, least), most)
     far = [1 << double for double in range(4, (most - least).bit_length())]
@@ -109,7 +109,7 @@ def _add_chords(chords: set[int], at: int, within: tuple[int, int]) -> set[int]:
 
 
 def _draw_cost(chords: list[int], weight: int, at: int) -> tuple[list[float], list[float]]:
-    """The corners of weight * (the largest of the chords - at^2)."""
+    """Return the corners of weight * (the largest of the chords - at^2)."""
     corners = [low + high + 1 for low, high in pairwise(chords)]
     doubled = [2 * chords[0] - 1, *corners, 2 * chords[-1] + 3]  # where two chords meet, and both ends
     y = [
@@ -124,7 +124,7 @@ def _add_squares(program: Program, x: list[int]) -> int:
 
 
 def _explain(error: GurobiError, program: Program) -> MechanismError:
-    """What to do about it; Gurobi's own words may name files and machines, and are left out."""
+    """Say what to do about an error, without Gurobi's message, which may name files and machines."""
     if error.errno == GRB.Error.SIZE_LIMIT_EXCEEDED:
         return MechanismError(
             f"A model with {len(program.weights):,} variables (regions x sizes) is too large for the "

@@ -1,8 +1,8 @@
 """Models M_H and M_c as they stand, with integrality, for a general solver.
 
-Exact, and slow: it is here to be compared with. The solver is given differences from the noisy answers,
+Exact, and slow: it serves for comparison. The solver is given differences from the noisy answers,
 x = n^ - n~: the objective is then a plain sum of weighted squares, and as small as the noise, where floats
-are at their best.
+are most accurate.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def solve_sizes_qip(
     solver: str,
     time_limit: float,
 ) -> Solution:
-    """Model M_H: (H1) - (H4)."""
+    """Solve Model M_H: (H1) - (H4)."""
     conditions = write_sizes_conditions(hierarchy, values[0].shape[1], total)
     program = _write_program(values, scales, conditions, total)
     counts, nodes = _solve(program, values, solver, time_limit)
@@ -57,7 +57,7 @@ def solve_cumulative_qip(
     solver: str,
     time_limit: float,
 ) -> Solution:
-    """Model M_c: (C1) - (C5), then the differences."""
+    """Solve Model M_c, (C1) - (C5), and take differences."""
     conditions = write_cumulative_conditions(hierarchy, values[0].shape[1], total)
     program = _write_program(values, scales, conditions, total)
     cumulative, nodes = _solve(program, values, solver, time_limit)
@@ -68,7 +68,7 @@ def solve_cumulative_qip(
 def _write_program(
     values: Sequence[Ints], scales: Sequence[Fraction], conditions: Conditions, total: int
 ) -> Program:
-    """The conditions on counts from 0 to the total, as conditions on their differences from ``values``."""
+    """Turn conditions on counts from 0 to the total into conditions on their differences from ``values``."""
     noisy = np.concatenate([level.ravel() for level in values])
     steps = conditions.steps
     return Program(
@@ -81,7 +81,7 @@ def _write_program(
 
 
 def _write_rows(matrix: csc_matrix, right: Floats, noisy: Ints) -> list[Row]:
-    """The rows of ``matrix @ (x + noisy)`` compared with ``right``, in whole numbers."""
+    """Write the rows of ``matrix @ (x + noisy)`` compared with ``right``, in whole numbers."""
     terms: list[list[tuple[int, int]]] = [[] for _ in range(matrix.shape[0])]
     entries = matrix.tocoo()
     for row, column, sign in zip(entries.row, entries.col, entries.data, strict=True):
@@ -95,7 +95,7 @@ def _write_rows(matrix: csc_matrix, right: Floats, noisy: Ints) -> list[Row]:
 def _solve(
     program: Program, values: Sequence[Ints], solver: str, time_limit: float
 ) -> tuple[list[Ints], int]:
-    """The answers of every level nearest to ``values``, and the nodes it took."""
+    """Return the answers of every level nearest to ``values``, and the number of nodes."""
     found = SOLVERS[solver]()(program, time_limit)
     if not program.admits(found.values):
         raise MechanismError(

@@ -1,4 +1,4 @@
-"""A quadratic integer program as every general solver is given it, and what it gives back."""
+"""A quadratic integer program as it is passed to every general solver, and its result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Row(NamedTuple):
     right: int
 
     def measure(self, x: Sequence[int]) -> int:
-        """By how much the sum is above that number."""
+        """Return by how much the sum exceeds that number."""
         return sum(sign * x[at] for sign, at in self.terms) - self.right
 
 
@@ -29,10 +29,10 @@ class Program:
     equalities: list[Row]
     """Sums that equal their right side."""
     steps: list[Row]
-    """Sums that are no less than it."""
+    """Sums that are at least their right side."""
 
     def admits(self, x: Sequence[int]) -> bool:
-        """Whether all conditions are met, in whole numbers."""
+        """Return whether all conditions are met, in whole numbers."""
         return (
             all(low <= value <= high for low, value, high in zip(self.least, x, self.most, strict=True))
             and all(row.measure(x) == 0 for row in self.equalities)
@@ -49,7 +49,7 @@ class Found:
 
 
 INFINITE = 1e20
-"""What SCIP calls infinite, and says when it knows nothing."""
+"""SCIP's infinity, which it returns when it has no bound."""
 
 SolveProgram = Callable[[Program, float], Found]
 """A solver: the optimum of a program within a number of seconds, or a MechanismError."""
@@ -58,7 +58,7 @@ SolveProgram = Callable[[Program, float], Found]
 def explain_unfinished(
     solver: str, time_limit: float, status: str, *, best: float, bound: float
 ) -> MechanismError:
-    """The error of a solver that stopped early: how near it came; ``best`` is infinite without a solution."""
+    """Return the error of a solver that stopped early, with its gap; ``best`` is infinite if it has none."""
     least = max(bound, 0.0) if bound < INFINITE else 0.0  # squares never add up to less
     found = f"{best:,.0f}" if best < INFINITE else "none"
     gap = f"{100 * (best - least) / max(best, 1.0):.3g} %" if best < INFINITE else "unknown"

@@ -1,7 +1,7 @@
 """A quadratic integer program by SCIP.
 
-The objective is the sum of one variable for each term, bounded from below by the term's square, which is
-how SCIP likes convex objectives.
+The objective is the sum of one variable for each term, bounded from below by the term's square: the form of
+convex objectives that suits SCIP.
 """
 
 from tallytree.errors import MechanismError
@@ -16,7 +16,7 @@ except ImportError:
 
 
 def solve_program(program: Program, time_limit: float) -> Found:
-    """The optimum, by branch and bound on outer approximations of the squares."""
+    """Find the optimum by branch and bound on outer approximations of the squares."""
     model = Model()
     model.hideOutput()
     model.setParam("limits/time", time_limit)

@@ -18,4 +18,4 @@ def _load_gurobi() -> SolveProgram:
 
 
 SOLVERS: dict[str, Callable[[], SolveProgram]] = {"scip": _load_scip, "gurobi": _load_gurobi}
-"""By name, how to load it: a MechanismError if its library is not installed."""
+"""Functions that load each solver, by name; they raise MechanismError if its library is not installed."""

@@ -36,7 +36,7 @@ Ints = npt.NDArray[np.int64]
 def solve_sizes_qp(
     hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
 ) -> Solution:
-    """Model M_H without integrality, each count rounded to the nearest whole number: M_H^r."""
+    """Solve Model M_H without integrality, and round each count to the nearest whole number: M_H^r."""
     conditions = write_sizes_conditions(hierarchy, values[0].shape[1], total)
     relaxed, effort = solve_relaxed(values, scales, conditions)
     counts = [np.rint(level).astype(np.int64) for level in relaxed]
@@ -46,10 +46,10 @@ def solve_sizes_qp(
 def solve_cumulative_qp(
     hierarchy: Hierarchy, values: Sequence[Ints], *, total: int, scales: Sequence[Fraction]
 ) -> Solution:
-    """Model M_c without integrality, each count rounded, then the differences: M_c^r."""
+    """Solve Model M_c without integrality, round each count, and take differences: M_c^r."""
     conditions = write_cumulative_conditions(hierarchy, values[0].shape[1], total)
     relaxed, effort = solve_relaxed(values, scales, conditions)
-    # Rounding keeps an order, but for errors of the solver.
+    # Rounding preserves the order, except for errors of the solver.
     cumulative = [np.maximum.accumulate(np.rint(level).astype(np.int64), axis=1) for level in relaxed]
     counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
     return _finish(hierarchy, counts, cumulative, values, scales, effort)
@@ -58,10 +58,10 @@ def solve_cumulative_qp(
 def solve_relaxed(
     values: Sequence[Ints], scales: Sequence[Fraction], conditions: Conditions
 ) -> tuple[list[Floats], dict[str, int]]:
-    """The optimum over real numbers, for each level, and what it took."""
+    """Return the optimum over real numbers, for each level, and the number of iterations."""
     noisy = np.concatenate([level.ravel() for level in values]).astype(np.float64)
     weights = weigh_levels(scales)
-    # As a share of the largest weight: only ratios matter, and the solver likes numbers near one.
+    # Relative to the largest weight: only ratios matter, and the solver works best with numbers near one.
     weight = np.repeat(weights / weights.max(), [level.size for level in values])
     variables = np.arange(len(noisy))
     quadratic = csc_matrix((2.0 * weight, (variables, variables)), shape=(len(noisy),) * 2)

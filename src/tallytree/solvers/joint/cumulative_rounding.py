@@ -1,10 +1,10 @@
-"""From real cumulative counts to whole ones that add up, in cumulative space, from the root down.
+"""Round real cumulative counts to whole ones that add up, in cumulative space, from the root down.
 
-The root's are rounded. Then, region by region, what the region gains from one size to the next is handed to
-its children so that they come as near as possible to their targets in the sum of squares: like water, all
-rise to one level above (or below) their targets, but none falls below what it had at the size before, and
-none goes above its number of groups where that is known. Whole, non-negative, adding up and ending at the
-total is what comes out by construction.
+The root's are rounded. Then, region by region, the increase of the region from one size to the next is
+distributed to its children so that they come as near as possible to their targets in the sum of squares: as
+in water filling, all rise to one level above (or below) their targets, but none falls below its value at the
+size before, and none exceeds its number of groups where that is known. By construction, the results are
+whole, non-negative, add up and end at the total.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ Ints = npt.NDArray[np.int64]
 
 
 class Rises(NamedTuple):
-    """By how much the cumulative counts of a part's leaves rise, where they do: their group counts."""
+    """Where and by how much the cumulative counts of a part's leaves rise: their group counts."""
 
     counts: Ints
-    """Per leaf: at how many sizes."""
+    """Per leaf: the number of sizes at which it rises."""
     sizes: Places
-    """Where, leaf by leaf."""
+    """The sizes at which leaves rise, leaf by leaf."""
     groups: Ints
-    """And by how much."""
+    """By how much they rise there."""
 
 
 class Targets(NamedTuple):
-    """What children are raised towards, and how far at most."""
+    """The targets that children are raised towards, and their upper limits."""
 
     inner: Floats
     """Inner nodes x sizes."""
     inner_most: Floats
     """Per inner node: its number of groups where that is known, else infinity."""
     prices: Floats
-    """At which the leaves are fitted: that is what they are raised towards."""
+    """The prices at which the leaves are fitted: these fits are their targets."""
 
 
 def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int | None) -> tuple[Ints, list[Rises]]:
@@ -76,7 +76,7 @@ def _make_monotone(rows: Floats, fitted: Floats) -> None:
 
 @kernel
 def _round_below(tree: Tree, part: Part, targets: Targets, inner: Ints) -> Rises:
-    """Fill the children of a part's nodes, which are filled themselves."""
+    """Fill in the children of a part's nodes, which are filled in already."""
     sizes, leaves = inner.shape[1], len(part.parent)
     scratch = make_scratch(sizes)
     counts = np.zeros(leaves, dtype=np.int64)
@@ -114,7 +114,7 @@ def _round_below(tree: Tree, part: Part, targets: Targets, inner: Ints) -> Rises
 
 @kernel
 def hand_down(parent: Ints, wanted: Floats, most: Floats) -> Ints:
-    """What each child gains at each size, sizes x children, so that they add up to ``parent``."""
+    """Return the increase of each child at each size, sizes x children, so that they add up to ``parent``."""
     sizes, children = wanted.shape
     gained, counts = np.zeros((sizes, children), dtype=np.int64), np.zeros(children, dtype=np.int64)
     handed = 0
@@ -129,10 +129,10 @@ def hand_down(parent: Ints, wanted: Floats, most: Floats) -> Ints:
 
 @kernel
 def raise_towards(targets: Floats, most: Floats, total: int, counts: Ints) -> None:
-    """Raise ``counts`` to the sum ``total``, as near to ``targets`` as can be, each to ``most`` at most.
+    """Raise ``counts`` to the sum ``total``, as near to ``targets`` as possible, each to at most ``most``.
 
-    The nearest real numbers are targets + rise, kept within what each had and its most; the rise is found by
-    Newton's method between bounds. Rounded down, the rest goes to those that are furthest below.
+    The nearest real numbers are targets + rise, clipped to [count, most]; Newton's method finds the rise
+    between bounds. These are rounded down, and the rest goes to those that are furthest below their targets.
     """
     children = len(counts)
     highest = np.empty(children)
@@ -161,7 +161,7 @@ def raise_towards(targets: Floats, most: Floats, total: int, counts: Ints) -> No
 
 @kernel
 def _settle(targets: Floats, highest: Floats, left: int, counts: Ints) -> None:
-    """Hand out the few groups that are left, each to whoever is furthest below its target."""
+    """Assign the few groups that are left, each to the child that is furthest below its target."""
     if left <= 0:
         return
     for c in np.argsort(counts - targets):

@@ -1,12 +1,12 @@
-"""A small stand-in for the system of a Newton step: one unknown for each node and *group* of spans.
+"""A coarse version of the system of a Newton step: one unknown for each node and *group* of spans.
 
-With d the same within a group, the leaves' responses are a small matrix for each node, groups x groups, and
-the system is solved exactly, by elimination along the tree. Let E be a node's ease (diagonal) and B what its
-subtree gives way to the prices p above it, its own multiplier y held:
+With d constant within a group, the leaves' responses are a small matrix for each node, groups x groups, and
+the system is solved exactly, by elimination along the tree. Let E be a node's ease (diagonal) and B the
+response of its subtree to the prices p above it, with its own multiplier y held fixed:
 
     E y + B (p + y) + rest = right    so    y = (E + B)^-1 (right - rest - B p),
 
-and what the node passes on to its parent is a response of B - B (E + B)^-1 B.
+and the response that the node passes on to its parent is B - B (E + B)^-1 B.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 SINGLE = 6
-"""The first spans are groups by themselves: most leaves have their steps there."""
+"""The first spans each form a group: most leaves have their steps there."""
 NO_EASE = 1e-12
 SETTLED = 1e30
-"""The ease of a value that must not move: none other comes near."""
+"""The ease of a value that must not move: far above any other."""
 
 
 def choose_groups(spans: int) -> Ints:
-    """Where each group ends, in spans: single ones at first, then twice as many each time; the last alone."""
+    """Return where each group ends, in spans: at first single spans, then doubling widths; the last alone."""
     ends: list[int] = []
     at, width = 0, 1
     while at < spans - 1:
@@ -93,7 +93,7 @@ class GroupedSystem:
 
 
 def _share(work: Callable[[int, int], None], start: int, stop: int) -> None:
-    """Work on parents ``start`` to ``stop``, whose children are theirs alone."""
+    """Share the work on parents ``start`` to ``stop``, which have no children in common."""
     if stop - start < 64:
         work(start, stop)
         return
@@ -156,7 +156,7 @@ def _factorize_root(own: Floats, ease: Floats, factors: Floats) -> None:
 
 @kernel
 def _take_root(matrix: Floats, ease: Floats, own: float) -> None:
-    """In place, the lower L with L L' = matrix + ease; a value without ease or response gets its node's."""
+    """Factorize in place: L L' = matrix + ease, L lower; without ease or response, take the node's ease."""
     groups = len(matrix)
     if ease[groups - 1] + matrix[groups - 1, groups - 1] < NO_EASE:
         ease[groups - 1] = own
@@ -174,7 +174,7 @@ def _take_root(matrix: Floats, ease: Floats, own: float) -> None:
 
 @kernel
 def _solve(matrix: Floats, x: Floats) -> None:
-    """x = (L L')^-1 x."""
+    """Solve in place: x = (L L')^-1 x."""
     groups = len(x)
     for k in range(groups):
         value = x[k]
@@ -205,7 +205,7 @@ def _solve_up(
     start: int,
     stop: int,
 ) -> None:
-    """For the children of these nodes, y as far as it does not depend on prices above."""
+    """Compute the part of y, for the children of these nodes, that does not depend on prices above."""
     groups = ease.shape[1]
     for p in range(start, stop):
         for c in range(inner[p], inner[p + 1]):
@@ -218,7 +218,7 @@ def _solve_up(
 def _solve_down(
     inner: Ints, ease: Floats, factors: Floats, found: Floats, path: Floats, start: int, stop: int
 ) -> None:
-    """Less what prices above take: (E + B)^-1 B p = p - (E + B)^-1 E p."""
+    """Subtract the part that depends on prices above: (E + B)^-1 B p = p - (E + B)^-1 E p."""
     groups = ease.shape[1]
     for p in range(start, stop):
         for c in range(inner[p], inner[p + 1]):

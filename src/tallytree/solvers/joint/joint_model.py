@@ -17,20 +17,20 @@ from tallytree.solvers.layout import TreeLayout
 from tallytree.solvers.solution import Solution, sum_squares, weigh_levels
 from tallytree.solvers.tree.tree_model import solve_tree_model
 
-# Each region's noisy cumulative counts, smoothed by themselves before regions are reconciled.
+# Smoothing of each region's noisy cumulative counts by themselves, before regions are reconciled.
 #
 # Where cumulative counts do not rise, many noisy answers measure one number. The isotonic fit finds these
-# stretches; what it puts there is their mean, the best guess if the noise were Gaussian. It is two-sided
-# geometric, and then the median has half the variance, once a stretch is long.
+# stretches and replaces them by their mean, the best estimate if the noise were Gaussian. It is two-sided
+# geometric, for which the median has half the variance once a stretch is long.
 
 Ints = npt.NDArray[np.int64]
 
 LONG = 20
-"""Sizes in a stretch from which on its median is taken; the mean keeps short ones smoother."""
+"""The number of sizes from which on a stretch takes its median; the mean keeps shorter ones smoother."""
 
 
 def smooth_rows(noisy: Ints, high: int) -> Ints:
-    """For each row, whole numbers within [0, ``high``]: the mean or median of each stretch of the fit."""
+    """Smooth each row to whole numbers in [0, ``high``]: the mean or median of each stretch of the fit."""
     smoothed = np.empty(noisy.shape, dtype=np.int64)
     pool = RowPool(len(noisy))
     pool.run(lambda rows: _write_rows(smooth_steps(noisy[rows], high), smoothed[rows]))
@@ -39,7 +39,7 @@ def smooth_rows(noisy: Ints, high: int) -> Ints:
 
 @kernel
 def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> StepRows:
-    """The same as steps, which are few."""
+    """Smooth each row, and return the result as steps, which are few."""
     rows, sizes = noisy.shape
     scratch = make_scratch(sizes)
     first = np.zeros(rows + 1, dtype=np.int32)
@@ -84,7 +84,7 @@ def solve_joint_model(
     known_levels: int,
     smooth: bool,
 ) -> Solution:
-    """Whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
+    """Find whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
 
     With ``smooth``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
     accuracy is then that of this model, and the objective still that of the noisy answers.
@@ -117,9 +117,9 @@ def lay_out(
     *,
     smooth_to: int | None = None,
 ) -> JointProblem:
-    """The model on the layout's arrays, for the answers as they are or smoothed to at most ``smooth_to``."""
+    """Pose the model on the layout's arrays, for answers unchanged or smoothed to at most ``smooth_to``."""
     weights = weigh_levels(scales)
-    # A root alone stands twice in the layout, so each counts half.
+    # A root without children appears twice in the layout, so each has half the weight.
     tree_weights = weights.astype(np.float64) if len(weights) > 1 else np.repeat(weights / 2, 2)
     inner = stack_inner(layout, values)
     if smooth_to is not None:
@@ -134,7 +134,7 @@ def lay_out(
 
 
 def stack_inner(layout: TreeLayout, values: Sequence[Ints]) -> Ints:
-    """The inner nodes' rows, nodes x sizes."""
+    """Return the inner nodes' rows, nodes x sizes."""
     parts = [take_rows(values, level, rows) for level, (rows, _) in enumerate(layout.inner_rows)]
     return np.concatenate(parts, dtype=np.int64)
 
@@ -142,7 +142,7 @@ def stack_inner(layout: TreeLayout, values: Sequence[Ints]) -> Ints:
 def take_leaves(
     layout: TreeLayout, values: Sequence[Ints], first: int, stop: int
 ) -> npt.NDArray[np.signedinteger]:
-    """The rows of the leaf children of inner nodes ``first`` to ``stop``, which are on one level."""
+    """Return the rows of the leaf children of inner nodes ``first`` to ``stop``, which are on one level."""
     level = min(int(layout.tree.level[first]) + 1, len(layout.leaf_rows) - 1)
     rows, places = layout.leaf_rows[level]
     if len(rows) == 0:
@@ -152,7 +152,7 @@ def take_leaves(
 
 
 def _list_counts(layout: TreeLayout, inner: Ints, rises: Sequence[Rises]) -> Sequence[Ints]:
-    """Group counts level by level; those of a large level without its zeros."""
+    """Return the group counts of each level; a large level is stored without its zeros."""
     sizes = inner.shape[1]
     found: list[Stored] = []
     leaf = SparseRows.from_parts(
@@ -177,7 +177,7 @@ def _list_counts(layout: TreeLayout, inner: Ints, rises: Sequence[Rises]) -> Seq
 
 
 def _merge(leaf: SparseRows, leaf_at: Ints, inner: Ints, inner_at: Ints) -> SparseRows:
-    """A level of which some regions are leaves and some are not."""
+    """Merge the rows of a level in which some regions are leaves and some are not."""
     if len(inner_at) == 0 and (np.diff(leaf_at) == 1).all():
         return leaf
     rows, columns, values = leaf.cells(0, len(leaf_at))
@@ -193,7 +193,7 @@ def _merge(leaf: SparseRows, leaf_at: Ints, inner: Ints, inner_at: Ints) -> Spar
 def _add_squares(
     layout: TreeLayout, values: Sequence[Ints], inner: Ints, rises: Sequence[Rises], weights: Ints
 ) -> int:
-    """The model's objective at these counts, exactly; part by part, so that no level is written out."""
+    """Return the model's exact objective at these counts; part by part, so that no level is expanded."""
     noisy, level = stack_inner(layout, values), layout.tree.level
     own = [
         int(weights[at]) * sum_squares(inner[level == at] - noisy[level == at])

@@ -1,4 +1,4 @@
-"""The relaxed joint model: Model M_c over real numbers, to a stated accuracy.
+"""The relaxed joint model: Model M_c over real numbers, solved to a stated accuracy.
 
 Minimise the sum of w |c - c~|^2 over all regions, where every leaf's cumulative counts are non-negative and
 do not decrease, every other region's are the sum of its children's, and the root ends at the total.
@@ -6,12 +6,12 @@ do not decrease, every other region's are the sum of its children's, and the roo
 By Newton's method on the dual. A multiplier for every inner region and size is the price of a group there;
 at given prices every leaf is a small problem of its own, an isotonic regression (``leaf_fits``), and every
 inner region a linear equation. The dual is concave, and quadratic as long as no leaf's blocks change; a
-Newton step solves a linear system in which a leaf counts only by its blocks (``newton_system``). Steps are
-damped where the quadratic model turns out wrong. The weights above the leaves are raised to what they are in
-stages, from nearly none, since prices that are good for one stage are near those of the next.
+Newton step solves a linear system that depends on a leaf only by its blocks (``newton_system``). Steps are
+damped where the quadratic model turns out wrong. The weights above the leaves are raised in stages from
+nearly zero to their values, since prices that are good for one stage are near those of the next.
 
-The leaves' fits x are always feasible, so with s for their sums and z for what the multipliers say the sums
-should be, the gap between primal and dual value is exactly the sum of w |s - z|^2, plus price times deficit
+The leaves' fits x are always feasible, so with s for their sums and z for the sums that the multipliers
+imply, the gap between primal and dual value is exactly the sum of w |s - z|^2, plus price times deficit
 where a total is not met yet.
 """
 
@@ -47,22 +47,22 @@ GAP = 5e-7
 """The relative duality gap to stop at."""
 STAGE_GAP = 0.3
 STAGE = 4.0
-"""How much the weights above the leaves are raised from stage to stage."""
+"""The factor by which the weights above the leaves are raised from stage to stage."""
 FIRST_STAGE = 1024.0
-"""How much lighter than the leaves they are at first."""
+"""The factor by which they are smaller than the leaves' weights at first."""
 LEAST_DAMPING = 1e-3
-"""In terms of the leaves' own ease."""
+"""The least damping, relative to the leaves' own ease."""
 MOST_STEPS = 200
 """Newton steps in one stage."""
 MOST_INNER_STEPS = 300
 """Conjugate gradient steps in one Newton step."""
 ROUNDING = 1e-9
-"""What rounding errors may do to the dual value, as a share of it."""
+"""The relative error of the dual value that rounding may cause."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointProblem:
-    """The model, laid out: inner regions and leaves apart, parents before children."""
+    """The model, laid out: inner regions and leaves separately, parents before children."""
 
     tree: Tree
     inner: Ints
@@ -74,11 +74,11 @@ class JointProblem:
     inner_totals: Floats
     """Per inner node: its number of groups where that is known, else infinity."""
     leaf_totals: Floats
-    """The same for the leaves."""
+    """Per leaf: its number of groups where that is known, else infinity."""
 
     @property
     def settled(self) -> Flags:
-        """Inner nodes whose total follows from totals that are known below them."""
+        """Whether an inner node's total follows from known totals below it."""
         below = np.ones(len(self.inner), dtype=np.bool_)
         unknown = ~np.isfinite(self.inner_totals)
         below[self.tree.parent[1:][unknown[1:]]] = False
@@ -95,7 +95,7 @@ class JointProblem:
         return 1.0 / self.weights[self.tree.level + 1]
 
     def make_leaves(self) -> Leaves:
-        """The leaves' part."""
+        """Return the leaves of the model, in parts."""
         sizes = self.inner.shape[1]
         parents, ease, family = self._leaf_parents, self.leaf_ease, self.tree.family
         parts = []
@@ -112,9 +112,9 @@ class Relaxed:
     """The relaxed optimum."""
 
     inner: Floats
-    """What the multipliers say an inner node's cumulative counts should be: near the leaves' sums."""
+    """The inner nodes' cumulative counts that the multipliers imply: near the leaves' sums."""
     prices: Floats
-    """What a group costs below each inner node: the leaves are the fits at these prices."""
+    """The price of a group below each inner node: the leaves are the fits at these prices."""
     leaves: Leaves
     accuracy: Accuracy
     effort: dict[str, int]
@@ -141,7 +141,7 @@ def relax_joint_model(problem: JointProblem) -> Relaxed:
 
 
 class _Search:
-    """The state of the search: multipliers, the leaves' fits at their prices, and what is off."""
+    """The state of the search: multipliers, the leaves' fits at their prices, and the deficit."""
 
     def __init__(self, problem: JointProblem) -> None:
         self.problem = problem
@@ -157,7 +157,7 @@ class _Search:
         self.started = False
 
     def weigh(self, cap: float) -> None:
-        """Set the inner nodes' weights, none above ``cap``, and evaluate; at first, start."""
+        """Set the inner nodes' weights, none above ``cap``, and evaluate; the first time, find a start."""
         self.weights = np.minimum(self.problem.weights, cap)[self.problem.tree.level]
         if not self.started:
             self.multipliers = self._start()
@@ -165,7 +165,7 @@ class _Search:
         self._go(self.multipliers)
 
     def _start(self) -> Floats:
-        """The multipliers of the same model without the order along sizes: least squares on a tree."""
+        """Return the multipliers of the model without the order along sizes: least squares on a tree."""
         problem, sizes = self.problem, self.leaves.sizes
         sums = self.leaves.sum_parts(lambda _, part: sum_targets(part, sizes), sizes)
         slack = self.leaves.sum_parts(lambda _, part: sum_slack(part), 2)
@@ -180,7 +180,7 @@ class _Search:
         return found
 
     def _evaluate(self, multipliers: Floats) -> tuple[float, float]:
-        """The dual value, and the gap; ``deficit`` becomes how far leaves are from what multipliers say."""
+        """Return the dual value and the gap; set ``deficit``: the implied sums minus the leaves' sums."""
         self.effort["fits"] += 1
         prices = add_along_paths(self.problem.tree.parent, multipliers)
         sums = np.empty(prices.shape)
@@ -202,7 +202,7 @@ class _Search:
         return wanted
 
     def run(self, goal: float) -> None:
-        """Newton steps until the relative gap is at most ``goal``, or nothing more is gained."""
+        """Take Newton steps until the relative gap is at most ``goal``, or nothing more is gained."""
         damping = 0.0
         for _ in range(MOST_STEPS):
             gap = self.gap / max(self.value, 1.0)
@@ -227,16 +227,16 @@ class _Search:
                 damping = damping / 4.0 if damping > LEAST_DAMPING else 0.0
 
     def _step(self, change: Floats) -> float | None:
-        """Go along ``change`` as far as it pays: the gain over what the model said; None if it does not pay.
+        """Search along ``change``: return the gain over the predicted one, or None if there is no gain.
 
-        The model says -deficit @ change for the whole of it, by how conjugate gradients end.
+        For the full step the model predicts -deficit @ change, a property of conjugate gradients.
         """
         promised = -float(np.vdot(self.deficit, change))
         if not promised > 0.0:
             return None
         start, value, gap, length = self.multipliers, self.value, self.gap, 1.0
-        # At the end a gain is lost among rounding errors, and half the gap is reason enough: but never for a
-        # loss, which would lead in circles.
+        # Near the end, rounding errors hide the gain, and halving the gap suffices: but never with a loss,
+        # which could make the search cycle.
         lost = ROUNDING * max(value, 1.0)
         while not (
             self._go(start + length * change) >= value + 1e-4 * length * promised
@@ -247,7 +247,7 @@ class _Search:
                 self._go(start)
                 return None
         agreement = (self.value - value) / promised if length == 1.0 else 0.0
-        # Nothing gives way yet where the model thought so: go on, unless it is nearly done anyway.
+        # The fits respond less than the model predicted: go further, unless it is nearly done anyway.
         while agreement > 1.5 and self.gap > gap / 2:
             reached, length = self.value, 2.0 * length
             if not self._go(start + length * change) > reached:
@@ -256,13 +256,13 @@ class _Search:
         return agreement
 
     def _go(self, multipliers: Floats) -> float:
-        """Move there; the dual value."""
+        """Move to these multipliers; return the dual value."""
         self.multipliers = multipliers
         self.value, self.gap = self._evaluate(multipliers)
         return self.value
 
     def finish(self) -> Relaxed:
-        """The point that was reached, with how good it is."""
+        """Return the point that was reached, and its accuracy."""
         parent = self.problem.tree.parent
         missing = self.deficit[self.fixed, -1]
         pull = self.weights[:, None] * self.deficit
@@ -289,7 +289,7 @@ def _compare(
     deficit: Floats,
     squares: float,
 ) -> tuple[float, float]:
-    """Fill ``deficit``: what the multipliers say less the leaves' sums. The dual value and the gap."""
+    """Fill ``deficit``, the implied sums minus the leaves' sums; return the dual value and the gap."""
     nodes, sizes = noisy.shape
     value, gap = squares, 0.0
     for v in range(nodes):
@@ -321,11 +321,11 @@ def _fit_tree(
     multipliers: Floats,
     some: tuple[int, int],
 ) -> None:
-    """Multipliers of the least-squares fit on the tree, size by size: two passes.
+    """Find the multipliers of the least-squares fit on the tree, size by size, in two passes.
 
     Upwards, a node's own answer (variance: ease) and its children's sum (variance: slack) give its estimate
-    by inverse variances. Downwards, what a node differs from its children's sum is shared by their
-    variances: that is their price. ``sums`` and ``slacks`` are those of the leaf children.
+    by inverse variances. Downwards, the difference of a node from its children's sum is shared among them by
+    their variances: that is their price. ``sums`` and ``slacks`` are those of the leaf children.
     """
     nodes, sizes = noisy.shape
     below, slack = np.empty(nodes), np.empty(nodes)

@@ -1,8 +1,8 @@
 """Each leaf's non-negative, non-decreasing fit to its answers, at given prices.
 
-Of a fit its *blocks* are kept, the runs of sizes with one value, as far as they can move with the prices.
-Most leaves have few, so what is done with them (``leaf_responses``) takes time and room in the number of
-blocks, not of sizes; the values are found anew where they are needed.
+Only the *blocks* of a fit are stored, the runs of sizes with one value, and only those that can move with the
+prices. Most leaves have few, so work on them (``leaf_responses``) takes time and memory in the number of
+blocks, not of sizes; the values are computed again where they are needed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import numpy.typing as npt
 from tallytree.kernels import kernel, share_work
 from tallytree.solvers.layout import Tree
 
-# The leaves of the joint model, in parts that are worked on one by one: there may be millions of them.
+# The leaves of the joint model, in parts that are processed one by one: there may be millions of leaves.
 #
-# What a leaf is fitted to is kept as *steps*, runs of sizes with one value: few, once answers are smoothed.
+# The target of a leaf is stored as *steps*, runs of sizes with one value: few, once answers are smoothed.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -28,12 +28,12 @@ Places = npt.NDArray[np.int32]
 Result = TypeVar("Result")
 
 LEAST_PART_CELLS, MOST_PART_CELLS = 2**16, 2**21
-"""Leaves x sizes of a part: what a thread works on at once. Not a matter of how many threads there are, so
-that sums come out the same on any machine."""
+"""Leaves x sizes of a part, which one thread works on. Independent of the number of threads, so that sums
+come out the same on any machine."""
 
 
 class StepRows(NamedTuple):
-    """Rows of whole numbers as runs: ``heights[b]`` up to ``ends[b]``; row r has first[r] : first[r + 1]."""
+    """Rows of whole numbers as runs: ``heights[b]`` up to ``ends[b]``; row r is first[r] : first[r + 1]."""
 
     first: Places
     ends: Places
@@ -47,7 +47,7 @@ class Part(NamedTuple):
     stop: int
     """The nodes are those from ``first`` to ``stop``."""
     targets: StepRows
-    """What each leaf is fitted to."""
+    """The target of each leaf."""
     parent: Ints
     """The inner node above each leaf."""
     ease: Floats
@@ -58,7 +58,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """All leaves, those with one parent together."""
+    """All leaves; those with the same parent are together."""
 
     parts: Sequence[Part]
     sizes: int
@@ -69,7 +69,7 @@ class Leaves:
         return self.parts[-1].stop
 
     def sum_parts(self, work: Callable[[int, Part], Floats], width: int) -> Floats:
-        """Inner nodes x ``width``: ``work`` gives the rows of a part's nodes."""
+        """Assemble an array, inner nodes x ``width``: ``work`` returns the rows of a part's nodes."""
         sums = np.empty((self.nodes, width))
 
         def fill(number: int, part: Part) -> None:
@@ -79,12 +79,12 @@ class Leaves:
         return sums
 
     def map(self, work: Callable[[int, Part], Result]) -> list[Result]:
-        """``work(number, part)`` for each part, on all processors."""
+        """Call ``work(number, part)`` for each part, on all processors."""
         return share_work(work, self.parts)
 
 
 def cut_nodes(tree: Tree, sizes: int) -> list[tuple[int, int]]:
-    """The parts of a tree's inner nodes: on one level each, with not too many leaves if not one node."""
+    """Cut a tree's inner nodes into parts: each on one level, and a single node or with limited leaves."""
     cells = int(tree.family[-1]) * sizes
     most = min(MOST_PART_CELLS, max(LEAST_PART_CELLS, cells // 16))
     cuts = [0]
@@ -99,7 +99,7 @@ def cut_nodes(tree: Tree, sizes: int) -> list[tuple[int, int]]:
 
 @kernel
 def find_steps(rows: npt.NDArray[np.signedinteger]) -> StepRows:
-    """Rows as they are."""
+    """Return rows as steps, with their values unchanged."""
     count, sizes = rows.shape
     first = np.zeros(count + 1, dtype=np.int32)
     ends, heights = np.empty(count * sizes, dtype=np.int32), np.empty(count * sizes, dtype=np.int64)
@@ -115,7 +115,7 @@ def find_steps(rows: npt.NDArray[np.signedinteger]) -> StepRows:
 
 @kernel
 def sum_targets(part: Part, sizes: int) -> Floats:
-    """The targets of each node's leaves added up; a leaf whose number of groups is known ends there."""
+    """Add up the targets of each node's leaves; a leaf whose number of groups is known ends there."""
     sums = np.zeros((part.stop - part.first, sizes))
     for r in range(len(part.parent)):
         row = sums[part.parent[r] - part.first]
@@ -131,7 +131,7 @@ def sum_targets(part: Part, sizes: int) -> Floats:
 
 @kernel
 def sum_slack(part: Part) -> Floats:
-    """The ease of each node's leaves added up; and of those whose number of groups is not known."""
+    """Add up the ease of each node's leaves, and that of its leaves whose number of groups is not known."""
     sums = np.zeros((part.stop - part.first, 2))
     for r in range(len(part.parent)):
         row = sums[part.parent[r] - part.first]
@@ -145,7 +145,7 @@ class Fits(NamedTuple):
     """The fits of a part's leaves."""
 
     start: Places
-    """Per leaf: the size at which its first block begins that is above zero, and so moves with the prices."""
+    """Per leaf: where its first block above zero, which can move with the prices, begins."""
     first: Places
     """Leaves + 1 offsets: the blocks of leaf r that can move are ``first[r] : first[r + 1]``."""
     ends: Places
@@ -155,7 +155,7 @@ class Fits(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room to fit one leaf."""
+    """Working memory for fitting one leaf."""
 
     target: Floats
     wanted: Floats
@@ -166,7 +166,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def make_scratch(sizes: int) -> Scratch:
-    """Room for so many sizes."""
+    """Allocate scratch for this number of sizes."""
     return Scratch(
         np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes, dtype=np.int32)
     )
@@ -174,10 +174,10 @@ def make_scratch(sizes: int) -> Scratch:
 
 @kernel
 def fit_part(part: Part, prices: Floats, sums: Floats) -> Fits:
-    """For each leaf, the x nearest to target - ease * price among 0 <= x_1 <= x_2 <= ... <= cap.
+    """Fit each leaf: the x nearest to target - ease * price among 0 <= x_1 <= x_2 <= ... <= cap.
 
-    ``prices`` are inner nodes x sizes: what a group costs below each node. ``sums``, for the part's nodes
-    alone, becomes the fits of each node's leaf children, added up.
+    ``prices``, inner nodes x sizes, are the prices of a group below each node. ``sums``, for the part's nodes
+    alone, is filled with the sums of the fits of each node's leaf children.
     """
     leaves, sizes = len(part.parent), prices.shape[1]
     scratch = make_scratch(sizes)
@@ -208,8 +208,8 @@ def fit_part(part: Part, prices: Floats, sums: Floats) -> Fits:
 
 @kernel
 def fit_leaf(part: Part, r: int, price: Floats, scratch: Scratch) -> tuple[int, int, int]:
-    """Fill ``scratch`` with the fit of leaf r: how many blocks; the first above zero; one past the last
-    below the cap."""
+    """Fill ``scratch`` with the fit of leaf r; return its number of blocks, the first above zero, and one
+    past the last below the cap."""
     sizes = len(price)
     target, wanted, ends, heights = scratch.target, scratch.wanted, scratch.ends, scratch.heights
     ease, cap = part.ease[r], part.cap[r]
@@ -237,9 +237,9 @@ def fit_leaf(part: Part, r: int, price: Floats, scratch: Scratch) -> tuple[int, 
 
 @kernel
 def pool_adjacent(wanted: Floats, totals: Floats, ends: Places, heights: Floats) -> int:
-    """The isotonic fit to ``wanted`` by pooling adjacent violators: the number of its blocks.
+    """Fit ``wanted`` isotonically by pooling adjacent violators; return the number of blocks.
 
-    ``totals`` is scratch. Afterwards the first ``ends`` and ``heights`` are the blocks'.
+    ``totals`` is scratch. Afterwards the first entries of ``ends`` and ``heights`` are those of the blocks.
     """
     blocks = 0
     for i in range(len(wanted)):
@@ -257,7 +257,7 @@ def pool_adjacent(wanted: Floats, totals: Floats, ends: Places, heights: Floats)
 
 @kernel
 def write_fits(part: Part, prices: Floats) -> Floats:
-    """The fits as they are, leaves x sizes."""
+    """Return the values of the fits, leaves x sizes."""
     sizes = prices.shape[1]
     values, scratch = np.empty((len(part.parent), sizes)), make_scratch(sizes)
     for r in range(len(part.parent)):
@@ -271,7 +271,7 @@ def write_fits(part: Part, prices: Floats) -> Floats:
 
 @kernel
 def accumulate(rows: Floats) -> None:
-    """Running sums along each row."""
+    """Replace each row by its running sums."""
     for v in range(rows.shape[0]):
         for i in range(1, rows.shape[1]):
             rows[v, i] += rows[v, i - 1]

@@ -1,7 +1,7 @@
-"""How the leaves' fits follow a small change of prices: each block that can move, by its mean.
+"""The response of the leaves' fits to a small change of prices: each movable block follows its mean.
 
-Between two neighbouring *edges*, places where some leaf's block ends, all leaves feel only the mean of a
-change. So a change is given by one value for each *span* between edges.
+Between two neighbouring *edges*, places where some leaf's block ends, all leaves depend only on the mean of a
+change. So a change is represented by one value for each *span* between edges.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy.typing as npt
 from tallytree.kernels import kernel
 from tallytree.solvers.joint.leaf_fits import Fits, Leaves, Part, accumulate
 
-# Haar wavelets within groups of spans: steps up and down that a group's mean does not see.
+# Haar wavelets within groups of spans: steps up and down that leave a group's mean unchanged.
 #
 # A group is halved, and its halves again, down to single spans; each cut has a wavelet, constant on either
-# side of it, of mean zero, and of length one where every span counts by its number of sizes. Together with
+# side of it, of mean zero, and of norm one where every span is weighted by its number of sizes. Together with
 # the groups' constants they are an orthonormal basis. The leaves' responses are nearly diagonal in it,
-# however long their blocks are: a block moves a wavelet only if one of its ends is inside.
+# however long their blocks are: a block affects a wavelet only if one of its ends is inside.
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -40,11 +40,11 @@ class Wavelets(NamedTuple):
     around: Ints
     """Spans + 1 offsets into ``members``."""
     members: Ints
-    """For each place between spans, the wavelets that it is inside of."""
+    """For each place between spans, the wavelets whose support contains it."""
 
 
 def list_wavelets(edges: Ints, group_ends: Ints) -> Wavelets:
-    """The wavelets of groups of spans, given where spans begin (and the last one ends) in sizes."""
+    """Return the wavelets of groups of spans, given where spans begin (and the last one ends) in sizes."""
     spans = len(edges) - 1
     start, stop = np.arange(spans), np.arange(spans)
     todo = list(zip([0, *group_ends.tolist()], group_ends.tolist(), strict=False))
@@ -66,7 +66,7 @@ def list_wavelets(edges: Ints, group_ends: Ints) -> Wavelets:
 
 @kernel
 def transform(wavelets: Wavelets, rows: Floats, found: Floats) -> None:
-    """The rows' coefficients; none for the groups' means."""
+    """Compute the rows' wavelet coefficients; the groups' means have none."""
     spans = rows.shape[1]
     running = np.zeros(spans + 1)
     for v in range(len(rows)):
@@ -81,7 +81,7 @@ def transform(wavelets: Wavelets, rows: Floats, found: Floats) -> None:
 
 @kernel
 def transform_back(wavelets: Wavelets, coefficients: Floats, rows: Floats) -> None:
-    """Rows with these coefficients."""
+    """Compute the rows with these wavelet coefficients."""
     spans = rows.shape[1]
     steps = np.empty(spans + 1)
     for v in range(len(rows)):
@@ -100,7 +100,7 @@ def transform_back(wavelets: Wavelets, coefficients: Floats, rows: Floats) -> No
 
 @kernel
 def add_wavelet_responses(part: Part, fits: Fits, wavelets: Wavelets, place: Ints) -> Floats:
-    """How much each node's own leaf children give way to each wavelet alone: the diagonal, nodes x spans."""
+    """Return the response of each node's leaf children to each wavelet alone: the diagonal, nodes x spans."""
     sums = np.zeros((part.stop - part.first, len(wavelets.start)))
     for r in range(len(part.parent)):
         row = sums[part.parent[r] - part.first]
@@ -140,7 +140,7 @@ class Responses:
 
     @classmethod
     def of(cls, leaves: Leaves, fits: list[Fits]) -> Responses:
-        """The derivative at these fits."""
+        """Return the derivative at these fits."""
         edge = np.zeros(leaves.sizes + 1, dtype=np.bool_)
         edge[0] = edge[leaves.sizes - 1] = edge[leaves.sizes] = True
         for found in fits:
@@ -149,7 +149,7 @@ class Responses:
         return cls(leaves, fits, edges[:-1], np.diff(edges), np.cumsum(edge) - 1)
 
     def add(self, path: Floats) -> Floats:
-        """How much each node's own leaf children give way to a change of prices, nodes x spans."""
+        """Return the response of each node's own leaf children to a change of prices, nodes x spans."""
 
         def work(number: int, part: Part) -> Floats:
             return _respond(part, self.fits[number], path, self.place, self.span_length)
@@ -157,7 +157,7 @@ class Responses:
         return self.leaves.sum_parts(work, path.shape[1])
 
     def add_wavelets(self, wavelets: Wavelets) -> Floats:
-        """The same for each wavelet alone: the diagonal of the derivative in their basis."""
+        """Return the response to each wavelet alone: the diagonal of the derivative in their basis."""
 
         def work(number: int, part: Part) -> Floats:
             return add_wavelet_responses(part, self.fits[number], wavelets, self.place)
@@ -165,7 +165,7 @@ class Responses:
         return self.leaves.sum_parts(work, len(self.span_length))
 
     def add_groups(self, group_ends: Ints) -> Floats:
-        """The same between groups of sizes: for each node a matrix, groups x groups, as one row."""
+        """Return the response between groups of sizes: for each node a matrix, groups x groups, as a row."""
         group = np.repeat(np.arange(len(group_ends)), np.diff(group_ends, prepend=0))
 
         def work(number: int, part: Part) -> Floats:
@@ -184,7 +184,7 @@ def _mark_edges(start: npt.NDArray[np.int32], ends: npt.NDArray[np.int32], edge:
 
 @kernel
 def _respond(part: Part, fits: Fits, path: Floats, place: Ints, length: Ints) -> Floats:
-    """``path`` are the changes of prices, nodes x spans; a block's mean is a difference of running sums."""
+    """Respond to ``path``, the changes of prices, nodes x spans, with block means from running sums."""
     spans = len(length)
     sums = np.zeros((part.stop - part.first, spans))
     running = np.zeros(spans + 1)

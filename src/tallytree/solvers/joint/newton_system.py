@@ -1,12 +1,12 @@
 """The linear system of one Newton step on the joint model's dual, by preconditioned conjugate gradients.
 
 The unknowns are changes d of the multipliers, inner nodes x sizes. A change raises the prices of all leaves
-below; the leaves give way (``leaf_responses``), and each node's own fit by ``ease`` * d. Within a span the
-leaves feel only the mean of d: so the system is solved for one value per span, and the rest of d is a matter
-of the node alone.
+below, and the leaves respond (``leaf_responses``); each node's own fit changes by ``ease`` * d. Within a span
+the leaves depend only on the mean of d: so the system is solved for one value per span, and the rest of d
+depends on the node alone.
 
-The preconditioner looks at groups of spans, few and exactly (``grouped_system``); and within the groups at
-wavelets (``leaf_responses``): ignoring the coupling between wavelets, each is solved exactly by elimination
+The preconditioner combines a few groups of spans, solved exactly (``grouped_system``), with wavelets within
+the groups (``leaf_responses``): ignoring the coupling between wavelets, each is solved exactly by elimination
 along the tree, and so is the small system of the groups.
 """
 
@@ -28,7 +28,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class System(NamedTuple):
-    """(ease + the leaves' response) d = right."""
+    """The system (ease + the leaves' response) d = right."""
 
     tree: Tree
     ease: Floats
@@ -42,7 +42,7 @@ class System(NamedTuple):
 def solve_system(
     system: System, responses: Responses, right: Floats, accuracy: float, most: int
 ) -> tuple[Floats, int]:
-    """d, to a residual of ``accuracy`` in the preconditioner's norm; and how many steps it took."""
+    """Return d, to a residual of ``accuracy`` in the preconditioner's norm, and the number of steps."""
     start, length = responses.span_start, responses.span_length
     pool = RowPool(len(length))
     if len(length) == right.shape[1]:
@@ -56,9 +56,9 @@ def solve_system(
 
 
 class _ConjugateGradients:
-    """Conjugate gradients, in the inner product that counts every span by its length.
+    """Conjugate gradients, in the inner product that weights every span by its length.
 
-    What is done along the tree is done for each span by itself: the processors share the spans.
+    Work along the tree is independent for each span: the processors share the spans.
     """
 
     def __init__(self, system: System, responses: Responses, pool: RowPool) -> None:
@@ -76,7 +76,7 @@ class _ConjugateGradients:
         self.dots = np.empty(len(self.length))
 
     def run(self, right: Floats, accuracy: float, most: int) -> tuple[Floats, int]:
-        """The solution, and how many steps it took."""
+        """Return the solution, and the number of steps."""
         residual, solved, better = right.copy(), np.zeros_like(right), np.empty_like(right)
         self._precondition(residual, better)
         direction = better.copy()
@@ -96,7 +96,7 @@ class _ConjugateGradients:
         return solved, most
 
     def _apply(self, d: Floats) -> Floats:
-        """(ease + the leaves' response) d."""
+        """Return (ease + the leaves' response) d."""
         self.pool.run(
             lambda some: _add_along_paths(self.system.tree.parent, d, self.path, some.start, some.stop)
         )
@@ -139,7 +139,7 @@ def _average(rows: Floats, start: Ints, length: Ints, means: Floats, some: int, 
 def _spread(
     coarse: Floats, right: Floats, means: Floats, start: Ints, length: Ints, ease: Floats, change: Floats
 ) -> None:
-    """The change of each size: that of its span, and what is a matter of the node alone."""
+    """Compute the change at each size: that of its span, and the part that depends on the node alone."""
     for v in range(len(coarse)):
         for j in range(len(length)):
             for i in range(start[j], start[j] + length[j]):
@@ -150,10 +150,10 @@ def _spread(
 
 @kernel
 def _eliminate(system: System, below: Floats, inverse: Floats, start: int, stop: int) -> None:
-    """The part of the elimination that does not depend on the right side.
+    """Do the part of the elimination that does not depend on the right side.
 
-    ``below`` is what the subtree of a node gives way when its price rises by one, its own multiplier
-    held; the subtree of a child, its multiplier free, gives way by ease * below / (ease + below).
+    ``below`` is the response of a node's subtree when its price rises by one, with its own multiplier held
+    fixed; with its multiplier free, a child's subtree responds by ease * below / (ease + below).
     """
     for v in range(len(below) - 1, -1, -1):
         p, ease = system.tree.parent[v], system.ease[v]
@@ -167,8 +167,8 @@ def _eliminate(system: System, below: Floats, inverse: Floats, start: int, stop:
 def _precondition(
     system: System, below: Floats, inverse: Floats, right: Floats, path: Floats, start: int, stop: int
 ) -> None:
-    """In place of ``right``, the d of the system in which every wavelet is by itself."""
-    solved, rest = right, path  # rest: what the subtrees of the children give way by themselves
+    """Replace ``right`` by the solution d of the system without coupling between wavelets."""
+    solved, rest = right, path  # rest: the responses of the children's subtrees by themselves
     rest[:, start:stop] = 0.0
     for v in range(len(right) - 1, -1, -1):
         p, ease = system.tree.parent[v], system.ease[v]
@@ -187,7 +187,7 @@ def _precondition(
 
 @kernel
 def _finish_product(system: System, last: Floats, d: Floats, product: Floats, start: int, stop: int) -> None:
-    """The responses of leaves added up along the tree, and the nodes' own."""
+    """Add up the responses of the leaves along the tree, and add the nodes' own."""
     spans = d.shape[1]
     for v in range(len(d) - 1, -1, -1):
         p = system.tree.parent[v]
@@ -234,7 +234,7 @@ def _turn(direction: Floats, better: Floats, share: float, start: int, stop: int
 
 
 def add_along_paths(parent: Ints, values: Floats) -> Floats:
-    """Each node's values and those of all nodes above it, added up."""
+    """Add up each node's values and those of all nodes above it."""
     path = np.empty_like(values)
     pool = RowPool(values.shape[1])
     pool.run(lambda some: _add_along_paths(parent, values, path, some.start, some.stop))
@@ -243,6 +243,6 @@ def add_along_paths(parent: Ints, values: Floats) -> Floats:
 
 @kernel
 def add_from_below(parent: Ints, sums: Floats) -> None:
-    """To each node's values, add those of all inner nodes below it."""
+    """Add to each node's values those of all inner nodes below it."""
     for v in range(len(parent) - 1, 0, -1):
         sums[parent[v]] += sums[v]

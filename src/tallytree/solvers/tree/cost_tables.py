@@ -6,8 +6,8 @@ region and size, delta = 3 ceil(2 lambda^2), so its time and memory grow with th
 
 Two corrections. The paper's domains D = {n~ - delta .. n~ + delta}, restricted to numbers >= 0, may be
 empty or leave the optimum out (when the total is far from the noisy sum, or a noisy count far below
-zero). Here the algorithm starts with them and doubles delta until no value lies at an end that only
-delta set: then every single exchange stays within the domains, so the optimum within them is the
+zero). Here the algorithm starts with them and doubles delta until no value lies at a bound that only
+delta imposes: then every single exchange stays within the domains, so the optimum within them is the
 optimum (``tree_model``). And line 2 of Algorithm 1 needs the cost of the step *down* from v, for all
 v up to the minimum.
 """
@@ -29,8 +29,8 @@ Ints = npt.NDArray[np.int64]
 MOST_ENTRIES = 2**29
 """Table entries over all nodes: about 4 GB."""
 MOST_COST = 2**47
-"""Of one cell. With weights up to 2^20, cells that cost as much have 2^14 entries each, so that there are at
-most 2^15 of them, and all add up within 64 bits."""
+"""The largest cost of one cell. With weights up to 2^20, cells of this cost have 2^14 entries each, so that
+there are at most 2^15 of them, and their sum fits 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Merged(Protocol):
         ...
 
     def split(self, value: int) -> Ints:
-        """The children's values that add up to ``value`` at least cost."""
+        """Return the children's values that add up to ``value`` at the least cost."""
         ...
 
 
@@ -85,9 +85,9 @@ class MergedTable:
     start: Ints
     """v^0: each child's value of least cost."""
     up: Ints
-    """Whose value grows by one at each step up from the sum of v^0: the paper's v^+."""
+    """The child whose value grows by one at each step up from the sum of v^0: the paper's v^+."""
     down: Ints
-    """Whose value shrinks by one at each step down: the paper's v^-."""
+    """The child whose value shrinks by one at each step down: the paper's v^-."""
 
     @property
     def low(self) -> int:
@@ -100,7 +100,7 @@ class MergedTable:
         return self.table.high
 
     def split(self, value: int) -> Ints:
-        """The children's values that add up to ``value`` at least cost."""
+        """Return the children's values that add up to ``value`` at the least cost."""
         steps = value - int(self.start.sum())
         moved = self.up[:steps] if steps >= 0 else self.down[:-steps]
         change = np.bincount(moved, minlength=len(self.start))
@@ -108,7 +108,7 @@ class MergedTable:
 
 
 def own_costs(noisy: int, weight: int, delta: int) -> CostTable:
-    """Equation (d1): w (v - n~)^2 for v in the node's domain, which is never empty."""
+    """Return the costs of equation (d1): w (v - n~)^2 for v in the node's domain, which is never empty."""
     low, high = max(0, noisy - delta), max(0, noisy + delta)
     if weight * max(high - noisy, noisy - low) ** 2 > MOST_COST:
         raise MechanismError(
@@ -119,7 +119,7 @@ def own_costs(noisy: int, weight: int, delta: int) -> CostTable:
 
 
 def merge_tables(children: Sequence[CostTable]) -> MergedTable:
-    """Algorithm 1, TableMerge: phi from the children's convex tables, by sorting their slopes."""
+    """Run Algorithm 1, TableMerge: find phi from the children's convex tables, by sorting their slopes."""
     ups, downs, up_ids, down_ids = [], [], [], []
     for child, table in enumerate(children):
         at = table.best - table.low
@@ -128,7 +128,7 @@ def merge_tables(children: Sequence[CostTable]) -> MergedTable:
         up_ids.append(np.full(len(ups[-1]), child))
         down_ids.append(np.full(len(downs[-1]), child))
     up_slopes, down_slopes = np.concatenate(ups), np.concatenate(downs)
-    # A child's slopes grow away from its minimum, so sorting all slopes keeps each child's own order.
+    # A child's slopes grow away from its minimum, so sorting all slopes preserves each child's order.
     by_up = np.argsort(up_slopes, kind="stable")
     by_down = np.argsort(down_slopes, kind="stable")
     least = sum(int(table.costs.min()) for table in children)
@@ -148,7 +148,7 @@ def merge_tables(children: Sequence[CostTable]) -> MergedTable:
 
 
 def add_costs(own: CostTable, below: CostTable) -> CostTable | None:
-    """Equation (d): tau = (d1) + phi, where both are defined; None if that is nowhere."""
+    """Add up equation (d): tau = (d1) + phi, where both are defined; None if nowhere."""
     low, high = max(own.low, below.low), min(own.high, below.high)
     if low > high:
         return None
@@ -164,7 +164,7 @@ def solve_with_tables(
     scales: Sequence[Fraction],
     merge: Merger = merge_tables,
 ) -> tuple[Cells, int]:
-    """The optimum of Model M_H, and how many times the paper's domains had to be doubled."""
+    """Return the optimum of Model M_H, and how many times the paper's domains had to be doubled."""
     deltas = [3 * ceil(2 * scale**2) for scale in scales]
     doublings = 0
     while True:
@@ -178,12 +178,12 @@ def solve_with_tables(
 def _solve(
     tree: Tree, noisy: Cells, weights: Ints, total: int | None, deltas: Sequence[int], merge: Merger
 ) -> Cells | None:
-    """Both phases within the given domains; None if they admit no solution."""
+    """Run both phases within the given domains; return None if they admit no solution."""
     _check_entries(tree, noisy, deltas)
     sizes = len(noisy.inner)
     merged: list[list[Merged]] = []
     roots: list[CostTable] = []
-    for s in range(sizes):  # bottom-up, each size's subtree for itself
+    for s in range(sizes):  # bottom-up, each size's subtree separately
         tables = _build_subtree(tree, noisy.inner[s], noisy.leaf[s], weights, deltas, merge)
         if tables is None:
             return None
@@ -209,7 +209,7 @@ def _solve(
 def _build_subtree(
     tree: Tree, noisy_inner: Ints, noisy_leaf: Ints, weights: Ints, deltas: Sequence[int], merge: Merger
 ) -> tuple[list[Merged], CostTable] | None:
-    """The bottom-up phase of one size: phi of every inner node, and tau of the root."""
+    """Run the bottom-up phase of one size: return phi of every inner node, and tau of the root."""
     tables: dict[int, CostTable] = {}
     merged: dict[int, Merged] = {}
     for v in reversed(range(len(tree.level))):
@@ -228,7 +228,7 @@ def _build_subtree(
 
 
 def _at_an_end(tree: Tree, noisy: Cells, counts: Cells, deltas: Sequence[int]) -> bool:
-    """Whether any count lies at an end of its domain that delta set (zero is a real bound)."""
+    """Return whether any count lies at a bound of its domain set by delta (zero is a real bound)."""
     delta = np.array(deltas)
     inner_delta = delta[tree.level]
     leaf_delta = np.repeat(delta[tree.level + 1], np.diff(tree.family))

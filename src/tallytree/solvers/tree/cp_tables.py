@@ -26,11 +26,11 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class SolvedTable:
-    """phi of a node's children, each value solved when it is asked for."""
+    """phi of a node's children, each value solved on demand."""
 
     children: tuple[CostTable, ...]
     known: dict[int, tuple[int, list[int]]] = field(default_factory=dict)
-    """What was solved already: the cost and the children's values."""
+    """The values solved so far: the cost and the children's values of each."""
 
     @property
     def low(self) -> int:
@@ -44,12 +44,12 @@ class SolvedTable:
 
     @cached_property
     def table(self) -> CostTable:
-        """phi(v) for every v: as many problems as it has entries."""
+        """phi(v) for every v: one problem for each entry."""
         costs = [self._find(value)[0] for value in range(self.low, self.high + 1)]
         return CostTable(self.low, np.array(costs, dtype=np.int64))
 
     def split(self, value: int) -> Ints:
-        """The children's values that add up to ``value`` at least cost."""
+        """Return the children's values that add up to ``value`` at the least cost."""
         return np.array(self._find(value)[1], dtype=np.int64)
 
     def _find(self, value: int) -> tuple[int, list[int]]:
@@ -58,7 +58,7 @@ class SolvedTable:
         return self.known[value]
 
     def _solve(self, value: int) -> tuple[int, list[int]]:
-        """Equation (d2) - (d4) for one v."""
+        """Solve equations (d2) - (d4) for one v."""
         model = cp_model.CpModel()
         values, costs = [], []
         for child in self.children:
@@ -72,7 +72,7 @@ class SolvedTable:
         model.minimize(sum(costs))
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
-        solver.parameters.catch_sigint_signal = False  # an interruption is one of all problems
+        solver.parameters.catch_sigint_signal = False  # an interruption must stop all problems, not only this
         status = solver.solve(model)
         if status != cp_model.OPTIMAL:
             raise MechanismError(f"CP-SAT did not solve a problem: {solver.status_name(status)}.")
@@ -80,5 +80,5 @@ class SolvedTable:
 
 
 def merge_by_constraints(children: Sequence[CostTable]) -> SolvedTable:
-    """In place of TableMerge."""
+    """Merge the children's tables by a constraint solver, in place of TableMerge."""
     return SolvedTable(tuple(children))

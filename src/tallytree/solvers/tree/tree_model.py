@@ -23,12 +23,12 @@ from tallytree.solvers.tree.tree_projection import project_onto_tree
 # more(v) and less(v), the cheapest way to add a group below v or to take one away, it is enough to look at
 # every node v (and, across sizes, at the total, if there is one) for
 #
-#     slack(v) = least more of its children + least less of its children.
+#     slack(v) = min of more over its children + min of less over its children.
 #
-# Negative slack means an exchange that pays. If the two least are in different children they are that
-# exchange; if they are in one child, the exchange is further down and pays even more, because the nodes
-# that both paths share were counted twice and cost at least zero. Written apart from the solver, so that it
-# does not share the solver's mistakes; O(cells).
+# Negative slack means an exchange that improves the objective. If the two minima are in different children
+# they are that exchange; if they are in one child, the exchange is further down and improves it even more,
+# because the nodes that both paths share were counted twice and cost at least zero. Written independently of
+# the solver, so that it does not share the solver's mistakes; O(cells).
 
 Ints = npt.NDArray[np.int64]
 
@@ -85,7 +85,7 @@ def solve_tree_model(
     scales: Sequence[Fraction],
     solver: str = "projection",
 ) -> Solution:
-    """The whole, non-negative counts nearest to ``values`` that add up to ``total``: Model M_H.
+    """Find the whole, non-negative counts nearest to ``values`` that add up to ``total``: Model M_H.
 
     Without a ``total`` they add up over the regions alone, without (H2). ``values`` are regions x sizes for
     each level, root first; a level weighs 1 / scale^2.
@@ -122,7 +122,7 @@ def assess_tree_model(
     total: int | None,
     scales: Sequence[Fraction],
 ) -> Evidence:
-    """The objective of Model M_H at given counts, and whether they are an optimum of it."""
+    """Return the objective of Model M_H at given counts, and whether they are an optimum of it."""
     weights = weigh_levels(scales)
     layout = TreeLayout.of(hierarchy)
     tree_weights, _ = layout.per_level(weights, scales)

@@ -13,27 +13,27 @@ from tallytree.solvers.tree.tree_rounding import round_tree
 
 # The exact integer optimum of Model M_H, by single exchanges from any feasible point.
 #
-# Write more(v) for the cost of one more group in the subtree of node v, best placed, and less(v) for the
-# cost of one group fewer (FORBIDDEN where there is none to take):
+# Write more(v) for the least cost of one more group in the subtree of node v, and less(v) for the least cost
+# of one group fewer (FORBIDDEN where there is none to remove):
 #
-#     more(v) = w (2 (x - t) + 1) + the least ``more`` of v's children
-#     less(v) = w (1 - 2 (x - t)) + the least ``less`` of v's children
+#     more(v) = w (2 (x - t) + 1) + min of ``more`` over v's children
+#     less(v) = w (1 - 2 (x - t)) + min of ``less`` over v's children
 #
 # If every child of v is optimal for its own value, v is optimal for its value exactly when no exchange
-# between two children pays: least more + least less >= 0. That follows from the paper's lemma on phi: the
-# optimum for x + 1 differs from the one for x by one more group in one child, its equation (special_v). So
-# the tree is made optimal bottom-up, and each exchange keeps what it touches optimal. Every exchange lowers
-# the cost by a whole number, and there are as many as half the L1 distance between start and optimum: few,
+# between two children lowers the cost: min more + min less >= 0. That follows from the paper's lemma on phi:
+# the optimum for x + 1 differs from the one for x by one more group in one child, its equation (special_v).
+# So the tree is made optimal bottom-up, and each exchange keeps what it touches optimal. Every exchange
+# lowers the cost by a whole number, and their number is half the L1 distance between start and optimum: few,
 # when the start is a rounded relaxation.
 #
 # All numbers are 64-bit integers; the limits in ``limits.py`` keep them in range.
 
 Ints = npt.NDArray[np.int64]
 
-# The rows of ``costs``: of a node's subtree, and of its family of leaves alone.
+# The rows of ``costs``: those of a node's subtree, and those of its family of leaves alone.
 MORE, LESS, FAMILY_MORE, FAMILY_LESS = range(4)
 FAMILY = -1
-"""Stands for a node's family where one of its inner children may stand as well."""
+"""Denotes a node's family, in place of the number of an inner child."""
 
 
 class Subtree(NamedTuple):
@@ -51,7 +51,7 @@ class Subtree(NamedTuple):
 
 @kernel
 def balance_tree(sub: Subtree) -> int:
-    """Make one size's tree optimal for its root count, fill its costs, count the exchanges."""
+    """Make one size's tree optimal for its root count, and fill its costs; return the number of exchanges."""
     exchanges = 0
     for v in range(len(sub.tree.level) - 1, -1, -1):
         _set_family_costs(v, sub)
@@ -69,7 +69,7 @@ def balance_tree(sub: Subtree) -> int:
 
 @kernel
 def balance_sizes(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs: Ints) -> int:
-    """The same between the sizes' trees: the children of the root of the paper's T^dp."""
+    """Exchange groups between the sizes' trees, children of the root of the paper's T^dp, until optimal."""
     exchanges = 0
     while True:
         gain, lose = np.argmin(costs[:, MORE, 0]), np.argmin(costs[:, LESS, 0])
@@ -98,7 +98,7 @@ def balance_roots(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs:
 
 @kernel
 def _move(v: int, step: int, sub: Subtree) -> None:
-    """Put a group into the subtree of v (step 1) or take one out (step -1), where it is best."""
+    """Add a group to the subtree of v (step 1) or remove one (step -1), where it costs least."""
     top = v
     while True:
         sub.inner[v] += step
@@ -116,7 +116,7 @@ def _move(v: int, step: int, sub: Subtree) -> None:
 
 @kernel
 def _move_in_child(v: int, child: int, step: int, sub: Subtree) -> None:
-    """The same in one child of v, or in its family."""
+    """Add or remove a group in one child of v, or in its family."""
     if child == FAMILY:
         _move_leaf(v, step, sub)
     else:
@@ -125,7 +125,7 @@ def _move_in_child(v: int, child: int, step: int, sub: Subtree) -> None:
 
 @kernel
 def _best_child(v: int, kind: int, sub: Subtree) -> tuple[int, int]:
-    """The child of v (or its family) with the least cost of that kind, and the cost."""
+    """Return the child of v (or its family) with the least cost of that kind, and the cost."""
     best, least = FAMILY, sub.costs[kind + FAMILY_MORE, v]
     for c in range(sub.tree.inner[v], sub.tree.inner[v + 1]):
         if sub.costs[kind, c] < least:
@@ -135,7 +135,7 @@ def _best_child(v: int, kind: int, sub: Subtree) -> tuple[int, int]:
 
 @kernel
 def _move_leaf(v: int, step: int, sub: Subtree) -> None:
-    """One group more in the leaf furthest below its noisy value, or fewer in the one furthest above."""
+    """Add a group to the leaf furthest below its noisy value, or remove one from that furthest above."""
     best, furthest = -1, -FORBIDDEN
     for i in range(sub.tree.family[v], sub.tree.family[v + 1]):
         distance = step * (sub.noisy_leaf[i] - sub.leaf[i])
@@ -179,7 +179,7 @@ def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int | None
     reals = weights.astype(np.float64)
     counts = Cells(np.empty_like(noisy.inner), np.empty_like(noisy.leaf))
     costs = np.empty((len(noisy.inner), 4, len(tree.level)), dtype=np.int64)
-    exchanges = np.zeros(len(noisy.inner), dtype=np.int64)  # of the sizes that were done together
+    exchanges = np.zeros(len(noisy.inner), dtype=np.int64)  # per part of the sizes, at its first one
     pool = RowPool(len(noisy.inner))
     lines, price = relax(tree, noisy, reals, total, pool)
     counts.inner[:, 0] = _round_roots(lines.start[:, 0] + lines.slope[:, 0] * price, total)
@@ -222,7 +222,7 @@ def _solve_trees(
     counts: Cells,
     costs: Ints,
 ) -> int:
-    """Each size's tree for the root count that it was given; how many exchanges it took."""
+    """Solve each size's tree for its given root count; return the number of exchanges."""
     reals = weights.astype(np.float64)
     prices = np.empty(len(tree.level))
     exchanges = 0

@@ -1,8 +1,8 @@
 """Model M_H without integrality: the nearest non-negative reals on a tree, by shrinking the support.
 
-Fix which leaf cells may be positive. The optimum is then linear in *prices*: let p be what one more
-group may cost at node v, seen from above. A leaf with noisy value t and weight w takes x = t + p/2w
-(or 0, if it is out). The children of v see v's price less what v's own term w (x - t)^2 takes,
+Fix which leaf cells may be positive. The optimum is then linear in *prices*: let p be the price of one
+more group at node v, seen from above. A leaf with noisy value t and weight w takes x = t + p/2w
+(or 0, if it is out). The children of v see v's price minus the derivative of v's own term w (x - t)^2,
 q = p - 2w (x - t), and together they take A + B q, so that
 
     x = a + b p    with    a = (A + 2wBt) / (1 + 2wB),    b = B / (1 + 2wB).
@@ -14,11 +14,10 @@ ultrametric matrix, hence the inverse of an M-matrix, for which Chandrasekaran's
 simplex this is Michelot's algorithm). So it is put out for good, and the passes are repeated until none is
 negative.
 
-The leaves of a family share w and p: those still in are the ones with a noisy value from some *cut*
-on, and all that is needed of them is how many they are, their sum, and the least of them. A pass
-costs O(inner nodes), plus the leaves of the families whose cut rises, whatever the noise: no cost
-tables, no domains, no sorting. About ten passes suffice at Census size; there can never be more than
-there are leaf cells.
+The leaves of a family share w and p: those still in are the ones with a noisy value of at least some
+*cut*, and only their number, their sum and the least of them are needed. A pass costs O(inner nodes),
+plus the leaves of the families whose cut rises, whatever the noise: no cost tables, no domains, no
+sorting. About ten passes suffice at Census size; there can never be more passes than leaf cells.
 """
 
 import math
@@ -35,7 +34,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 SLACK = 1e-3
-"""A leaf is put out when it is below minus this, so that rounding errors put nothing out."""
+"""A leaf is removed when it is below -SLACK, so that rounding errors remove nothing."""
 
 
 class Relaxed(NamedTuple):
@@ -44,7 +43,7 @@ class Relaxed(NamedTuple):
     start: Floats
     """a: the value of a node at price zero."""
     slope: Floats
-    """b: how fast its value grows with its price."""
+    """b: the slope of its value in its price."""
     in_count: Ints
     """How many leaves of its family are in."""
     in_sum: Ints
@@ -53,7 +52,7 @@ class Relaxed(NamedTuple):
     """The least of these values."""
 
     def some(self, sizes: slice) -> "Relaxed":
-        """The lines of some of the sizes."""
+        """Return the lines of some of the sizes."""
         return Relaxed(
             self.start[sizes],
             self.slope[sizes],
@@ -96,7 +95,7 @@ def _sweep(
     lines: Relaxed,
     dropped: Ints,
 ) -> None:
-    """A pass down that puts leaves out (the first time: lets all in), and up where anything changed."""
+    """Pass down, removing leaves (the first time: admitting all), and up where anything changed."""
     prices = np.empty(len(tree.level))
     for s in range(len(noisy.inner)):
         line = Relaxed(lines.start[s], lines.slope[s], lines.in_count[s], lines.in_sum[s], lines.in_least[s])
@@ -112,7 +111,7 @@ def _sweep(
 
 @kernel
 def _let_in(v: int, cut: int, tree: Tree, noisy_leaf: Ints, line: Relaxed) -> None:
-    """Only the leaves of v's family with a noisy value of at least ``cut`` are in."""
+    """Keep only the leaves of v's family with a noisy value of at least ``cut``."""
     count, total, least = 0, 0, FORBIDDEN
     for leaf in range(tree.family[v], tree.family[v + 1]):
         t = noisy_leaf[leaf]
@@ -147,7 +146,7 @@ def _pass_down(
 
 @kernel
 def price_below(v: int, price: float, tree: Tree, noisy_inner: Ints, weights: Floats, line: Relaxed) -> float:
-    """What the children of v see of v's price."""
+    """Return the price that the children of v see."""
     value = line.start[v] + line.slope[v] * price
     below: float = price - 2.0 * weights[tree.level[v]] * (value - noisy_inner[v])
     return below

@@ -1,9 +1,9 @@
-"""From the relaxed solution to whole numbers that add up: every count is handed on to the children.
+"""Round the relaxed solution to whole numbers that add up, by distributing every count to the children.
 
-Top-down, the children of a node with the whole number X want X together: their relaxed values, moved
-along their slopes by what rounding changed above. For inner children the running sum of what they
-want is rounded, and its steps are their counts. A family of leaves gets the rest and is filled like
-water: all rise to one level, which is the exact optimum for a family, since its weights are equal.
+Top-down, the children of a node with the whole number X have targets that add up to X: their relaxed
+values, moved along their slopes by the change that rounding made above. For inner children the running sum
+of their targets is rounded, and its steps are their counts. A family of leaves gets the rest by water
+filling: all rise by the same amount, which is the exact optimum for a family, since its weights are equal.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def round_tree(
     """Fill in one size's counts below the root, whose count is given.
 
     ``turn`` varies which leaves of a family get the units that cannot be split evenly, so that no
-    region always comes first. ``prices`` is scratch, one number for each inner node.
+    region always comes first. ``prices`` is scratch, with one number for each inner node.
     """
     prices[0] = price
     inner = counts.inner
@@ -64,10 +64,10 @@ def round_tree(
 
 @kernel
 def fill(noisy: Ints, total: int, guess: float, turn: int, counts: Ints) -> None:
-    """The whole, non-negative ``counts`` nearest to ``noisy`` with the sum ``total``.
+    """Fill in the whole, non-negative ``counts`` nearest to ``noisy`` with the sum ``total``.
 
     They are max(0, noisy + rise) for one whole ``rise``, and one more for some: the largest rise that
-    does not exceed the total. Found by Newton's method on a convex function, from ``guess``.
+    does not exceed the total. It is found by Newton's method on a convex function, from ``guess``.
     """
     if total == 0:
         counts[:] = 0
@@ -99,11 +99,11 @@ def fill(noisy: Ints, total: int, guess: float, turn: int, counts: Ints) -> None
 
 # Top-down post-processing: each level is fitted to its own measurements, within the counts above it.
 #
-# With the parent's counts fixed, the least-squares problem of one level falls apart into one for every
-# parent and size: the children's non-negative counts nearest to their noisy answers that add up to the
-# parent's. Its real solution raises all children by one amount and cuts at zero; rounded so that the sum is
-# kept, it is max(0, noisy + rise) for a whole rise, with one more for some (``tree_rounding.fill``), which
-# is the integer optimum of that problem as well.
+# With the parent's counts fixed, the least-squares problem of one level separates into one for every parent
+# and size: the children's non-negative counts nearest to their noisy answers that add up to the parent's.
+# Its real solution raises all children by one amount and clips at zero; rounded so that the sum is kept, it
+# is max(0, noisy + rise) for a whole rise, with one more for some (``tree_rounding.fill``), which is the
+# integer optimum of that problem as well.
 
 
 def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int | None) -> Solution:
@@ -128,7 +128,7 @@ def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int |
 
 
 def assess_top_down(values: Sequence[Ints], counts: Sequence[Ints]) -> Evidence:
-    """The sum of (n^ - n~)^2: no level weighs more than another."""
+    """Return the sum of (n^ - n~)^2: all levels have equal weight."""
     return Evidence(add_weighted_squares(counts, values, np.ones(len(values), dtype=np.int64)))
 
 
@@ -149,5 +149,5 @@ def _hand_down(tree: Tree, noisy: Cells, first_size: int, counts: Cells) -> None
 
 @kernel
 def fill_evenly(noisy: Ints, total: int, turn: int, counts: Ints) -> None:
-    """``fill`` from the rise that would do if nothing were cut at zero."""
+    """Fill, starting from the rise that would be right if nothing were clipped at zero."""
     fill(noisy, total, (total - noisy.sum()) / len(noisy), turn, counts)

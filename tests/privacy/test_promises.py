@@ -1,0 +1,173 @@
+"""Who is protected from what: every neighbour enumerated, for both units, both kinds of total, and classes."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tallytree as tt
+from tallytree.errors import CountsError, MechanismError, PrivacyError
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind, enumerate_additions
+from tallytree.privacy.plan import make_plan
+from tallytree.privacy.queries import QUERIES, Query
+from tallytree.sizes import Sizes, count_edges_within, count_sizes
+
+REGIONS = tt.Hierarchy.from_paths(["root", "leaf"], [("r", "x"), ("r", "y")])
+EDGES: list[Sizes] = [
+    (1, 4),
+    (2, 4),
+    tt.SizeClasses([1, 2, 4, 5]),
+    tt.SizeClasses([1, 3, 6]),
+    tt.SizeClasses([1, 8, 9]),
+]
+
+
+def make_counts(sizes: Sizes, bounds: Bounds) -> tt.GroupCounts:
+    """So many groups of every size in one leaf that a person's records can move alike; another leaf."""
+    leaf = np.zeros((2, count_sizes(sizes)), dtype=np.int64)
+    leaf[0], leaf[1, 0] = bounds.max_records, 1
+    return tt.GroupCounts(REGIONS, sizes, leaf, bounds=bounds)
+
+
+def find_furthest(query: Query, counts: tt.GroupCounts, neighbours: Neighbours) -> tuple[int, int]:
+    """The largest distance of a neighbour in L1, and in L2 squared, at the level of the leaves."""
+    here = query.answer(counts, 1)
+    steps = [query.answer(other, 1) - here for other in enumerate_additions(counts, neighbours)]
+    return max(int(np.abs(step).sum()) for step in steps), max(int((step**2).sum()) for step in steps)
+
+
+def list_offered(neighbours: Neighbours) -> Sequence[str]:
+    return ("sizes", "cumulative", "chain") if neighbours.has_public_total else ("sizes", "above")
+
+
+@pytest.mark.parametrize("sizes", EDGES, ids=str)
+@pytest.mark.parametrize("total", ["public", "private"])
+@pytest.mark.parametrize("z", [1, 2, 3])
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_sensitivity_to_a_person_is_attained_and_never_exceeded(
+    m: int, z: int, total: TotalKind, sizes: Sizes
+) -> None:
+    bounds = Bounds(max_records=m, max_quantity=z)
+    neighbours = Neighbours(total=total, bounds=bounds)
+    counts = make_counts(sizes, bounds)
+    for name in list_offered(neighbours):
+        query = QUERIES[name]
+        stated = query.sensitivity(neighbours, sizes, 2), query.squared_sensitivity(neighbours, sizes, 2)
+        assert find_furthest(query, counts, neighbours) == stated
+
+
+@pytest.mark.parametrize("sizes", EDGES, ids=str)
+@pytest.mark.parametrize("total", ["public", "private"])
+def test_the_sensitivity_to_a_whole_group_is_attained_and_never_exceeded(
+    total: TotalKind, sizes: Sizes
+) -> None:
+    neighbours = Neighbours(protect="group", total=total)
+    counts, k = make_counts(sizes, Bounds()), count_sizes(sizes)
+    expected = {"sizes": 2, "cumulative": k - 1, "chain": 2 * (k - 1)}
+    if total == "private":
+        expected = {"sizes": 1, "above": k}
+    for name in list_offered(neighbours):
+        query = QUERIES[name]
+        stated = query.sensitivity(neighbours, sizes, 2), query.squared_sensitivity(neighbours, sizes, 2)
+        assert stated == (expected[name], expected[name])
+        assert find_furthest(query, counts, neighbours) == stated
+
+
+@pytest.mark.parametrize("protect", ["person", "group"])
+def test_control_from_below_a_group_that_appears_is_not_covered(protect: Protected) -> None:
+    neighbours = Neighbours(protect=protect, total="private")
+    below, counts = QUERIES["cumulative"], make_counts((1, 5), Bounds())
+    furthest, _ = find_furthest(below, counts, neighbours)
+    assert furthest == 5
+    if protect == "person":  # for a group, K are needed from either side
+        assert furthest > below.sensitivity(neighbours, counts.sizes, 2)
+
+
+@pytest.mark.parametrize("z", [2, 3])
+@pytest.mark.parametrize("sizes", EDGES, ids=str)
+def test_control_a_window_that_is_one_too_narrow_is_found(sizes: Sizes, z: int) -> None:
+    neighbours = Neighbours(total="private", bounds=Bounds(max_quantity=z))
+    counts = make_counts(sizes, neighbours.bounds)
+    wrong = neighbours.count_crossed(sizes) - 1
+    assert find_furthest(QUERIES["above"], counts, neighbours)[0] > wrong
+
+
+@given(
+    st.lists(st.integers(1, 30), min_size=1, max_size=8, unique=True).map(sorted),
+    st.integers(1, 12),
+)
+def test_the_window_is_the_widest_over_all_places(edges: list[int], window: int) -> None:
+    slow = max(sum(s < edge <= s + window for edge in edges) for s in range(31))
+    assert count_edges_within(edges, window) == slow
+
+
+MECHANISMS = [name for name in tt.list_mechanisms() if tt.mechanism(name).private_total]
+
+
+@pytest.mark.parametrize("protect", ["person", "group"])
+@pytest.mark.parametrize("name", tt.list_mechanisms())
+def test_the_loss_of_a_plan_is_epsilon_on_the_worst_neighbour(name: str, protect: Protected) -> None:
+    """With an uneven split, whatever the mechanism measures; and never more."""
+    method = tt.mechanism(name)
+    for total in ("public", *(["private"] if method.private_total else [])):
+        plan = method.plan(
+            REGIONS,
+            sizes=tt.SizeClasses([1, 3, 4]),
+            epsilon="2/3",
+            budget={"root": 1, "leaf": 4},
+            total=total,  # type: ignore[arg-type]
+            protect=protect,
+        )
+        counts = make_counts(plan.sizes, plan.bounds)
+        here, losses = plan.answers(counts), []
+        for other in enumerate_additions(counts, plan.neighbours):
+            apart = [int(np.abs(a - b).sum()) for a, b in zip(here, plan.answers(other), strict=True)]
+            losses.append(
+                sum((d / level.scale for d, level in zip(apart, plan.levels, strict=True)), Fraction())
+            )
+        assert max(losses) == plan.epsilon == Fraction(2, 3)
+
+
+def test_the_mechanisms_that_do_without_a_public_total() -> None:
+    assert MECHANISMS == ["cumulative-joint", "cumulative-dp", "direct-dp", "topdown"] or set(MECHANISMS) == {
+        "cumulative-joint", "cumulative-dp", "direct-dp", "topdown",
+    }  # fmt: skip
+    with pytest.raises(MechanismError, match="cumulative-chain needs a public total"):
+        tt.mechanism("cumulative-chain").plan(REGIONS, sizes=(1, 3), epsilon=1, total="private")
+
+
+def test_what_contradicts_itself_is_refused() -> None:
+    method = tt.mechanism("direct-dp")
+    with pytest.raises(PrivacyError, match="a group of size 0 does not exist"):
+        method.plan(REGIONS, sizes=(0, 3), epsilon=1, total="private")
+    with pytest.raises(PrivacyError, match="leave the bounds on a person out"):
+        method.plan(REGIONS, sizes=(1, 3), epsilon=1, protect="group", bounds=Bounds(max_records=2))
+    with pytest.raises(PrivacyError, match="'protect' cannot be 'persn': did you mean 'person'"):
+        method.plan(REGIONS, sizes=(1, 3), epsilon=1, protect="persn")  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError, match="'total' cannot be None"):
+        method.plan(REGIONS, sizes=(1, 3), epsilon=1, total=None)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError, match="need a public total"):
+        tt.mechanism("cumulative-joint").plan(
+            REGIONS, sizes=(1, 3), epsilon=1, total="private", public_totals="root"
+        )
+    plan = method.plan(REGIONS, sizes=(1, 3), epsilon=1, total="private")
+    noisy = tt.Measurements(plan, [np.zeros((1, 3), int), np.zeros((2, 3), int)])
+    with pytest.raises(MechanismError, match="total is private: leave the total out"):
+        method.postprocess(noisy, total=3)
+
+
+@pytest.mark.parametrize("edges", [[], [3, 2], [1, 1], [-1, 2], [1, 2**32], ["1"], [1.5], 7, None], ids=str)
+def test_classes_that_are_none_are_refused(edges: object) -> None:
+    with pytest.raises(CountsError, match="classes must"):
+        tt.SizeClasses(edges)  # type: ignore[arg-type]
+
+
+def test_budgets_carry_the_promise() -> None:
+    budget = Budget(epsilon=1, protect="group", total="private")
+    plan = make_plan(QUERIES["above"], REGIONS, budget, sizes=(1, 3))
+    assert plan.neighbours == Neighbours(protect="group", total="private")
+    assert [level.sensitivity for level in plan.levels] == [3, 3]
