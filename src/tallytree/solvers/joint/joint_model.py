@@ -220,9 +220,10 @@ def find_totals(
 ) -> tuple[Floats, Floats]:
     """Return the number of groups of each inner node and leaf, infinity where it is not known."""
     known = max(1, known_levels)
-    upper = hierarchy.cut(known)
-    ends = [get_column(values, level, -1)[:, None] for level in range(known)]
-    found = solve_tree_model(upper, ends, total=total, scales=scales[:known]).counts
+    found: Sequence[Ints] = [np.full((1, 1), total)]
+    if known > 1:
+        ends = [get_column(values, level, -1)[:, None] for level in range(known)]
+        found = solve_tree_model(hierarchy.cut(known), ends, total=total, scales=scales[:known]).counts
     unknown = [np.full((regions, 1), np.inf) for regions in layout.region_counts[known:]]
     inner, leaf = layout.stack([*found, *unknown])
     return inner[:, 0].astype(np.float64), leaf[:, 0].astype(np.float64)
