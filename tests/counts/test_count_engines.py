@@ -60,7 +60,7 @@ def test_the_cluster_is_one(spark: SparkSession) -> None:
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_spark_counts_the_same(spark: SparkSession, seed: int, tmp_path: Path) -> None:
     people = draw(seed)
     pa_parquet.write_table(people.table, tmp_path / "people [1].parquet")

@@ -1,4 +1,4 @@
-"""Who is protected from what: every neighbour enumerated, for both units, both kinds of total, and classes."""
+"""Who is protected from what: all neighbours enumerated, for persons and groups, both totals, and classes."""
 
 from collections.abc import Sequence
 from fractions import Fraction

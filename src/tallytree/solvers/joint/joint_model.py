@@ -222,8 +222,8 @@ def find_totals(
 ) -> tuple[Floats, Floats]:
     """For each inner node and leaf its number of groups, infinity where it is not known."""
     known = 0 if total is None else max(1, known_levels)
-    found: Sequence[Ints] = ()
-    if known:
+    found: Sequence[Ints] = [np.full((1, 1), total)][:known]
+    if known > 1:
         ends = [get_column(values, level, -1)[:, None] for level in range(known)]
         found = solve_tree_model(hierarchy.cut(known), ends, total=total, scales=scales[:known]).counts
     unknown = [np.full((regions, 1), np.inf) for regions in layout.region_counts[known:]]
