@@ -3,7 +3,7 @@
 import operator
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -54,7 +54,7 @@ def find_whole(value: Any) -> int | None:
         return None
 
 
-MOST_SIZES = 2**20
+MOST_SIZES, MOST_CLASSES = 2**20, 1000
 LARGEST = 2**31
 
 
@@ -80,8 +80,8 @@ class SizeClasses:
             raise CountsError(
                 f"The least sizes of the classes must rise from 0 or above to {LARGEST} at most."
             )
-        if len(found) > MOST_SIZES:
-            raise CountsError(f"There are more than {MOST_SIZES} classes.")
+        if len(found) > MOST_CLASSES:
+            raise CountsError(f"There are more than {MOST_CLASSES:,} classes: give a range of sizes.")
         object.__setattr__(self, "edges", found)
 
     def name(self, place: int) -> str:
@@ -130,6 +130,16 @@ def show_sizes(sizes: Sizes) -> str:
     if isinstance(sizes, SizeClasses):
         return ", ".join(name_size(sizes, place) for place in range(count_sizes(sizes)))
     return f"{sizes[0]} to {sizes[1]}"
+
+
+def state_sizes(sizes: Sizes) -> dict[str, list[int]]:
+    """Return the sizes as facts for a file, which :func:`read_sizes` reads."""
+    return {"classes": list(sizes.edges)} if isinstance(sizes, SizeClasses) else {"sizes": list(sizes)}
+
+
+def read_sizes(facts: Mapping[str, Any]) -> Sizes:
+    """Return the sizes that a file states."""
+    return SizeClasses(facts["classes"]) if "classes" in facts else check_sizes(facts["sizes"])
 
 
 def check_sizes(sizes: object) -> Sizes:

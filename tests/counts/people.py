@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 import tallytree as tt
+from tallytree.sizes import get_ends, list_edges
 
 GROUP, PERSON, QUANTITY = 'household"; DROP TABLE people; --', "person's id", "hours\nworked"
 STATE, COUNTY = "state", "county`${x}"
@@ -128,8 +129,9 @@ def count_slowly(people: People) -> dict[tuple[tuple[str, ...], int], int]:
         records.sort(key=lambda record: (digest(person, record[0]), -record[1]))
         for group, quantity in records[: people.max_records]:
             size[group] += quantity
-    low, high = people.sizes
-    return dict(Counter((home[group], min(max(size[group], low), high)) for group in size))
+    low, high = get_ends(people.sizes)
+    there = [group for group in size if people.frame is not None or size[group] > 0]
+    return dict(Counter((home[group], min(max(size[group], low), high)) for group in there))
 
 
 def digest(person: object, group: object) -> str:
@@ -138,8 +140,8 @@ def digest(person: object, group: object) -> str:
 
 def as_cells(counts: tt.GroupCounts) -> dict[tuple[tuple[str, ...], int], int]:
     """The cells of counts that are not zero."""
-    low, _ = counts.sizes
+    edges = list_edges(counts.sizes)
     return {
-        (counts.hierarchy.leaves[leaf], low + size): int(counts.leaf[leaf, size])
+        (counts.hierarchy.leaves[leaf], edges[size]): int(counts.leaf[leaf, size])
         for leaf, size in zip(*np.nonzero(counts.leaf), strict=True)
     }

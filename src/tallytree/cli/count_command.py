@@ -29,6 +29,7 @@ from tallytree.cli.options import (
     Threads,
     gather,
 )
+from tallytree.sizes import show_sizes, state_sizes
 
 
 def count(
@@ -79,13 +80,12 @@ def count(
     with new_private_file(path) as file, show_progress(quiet=as_json) as progress:
         counts = settings.count(progress)
         write_counts(counts, file, as_csv=path.name.lower().endswith(".csv"))
-    low, high = counts.sizes
     leaves = counts.hierarchy.leaf_count
     if as_json:
         facts = {"file": settings.out, "sensitive": True, "leaves": leaves}
-        print_json({**facts, "sizes": [low, high], "assumed": list(counts.assumptions)})
+        print_json({**facts, **state_sizes(counts.sizes), "assumed": list(counts.assumptions)})
         return
-    print_text(f"Written to {settings.out}: {leaves:,} leaf regions, sizes {low} to {high}.")
+    print_text(f"Written to {settings.out}: {leaves:,} leaf regions, sizes {show_sizes(counts.sizes)}.")
     print_text(WARNING)
     for note in counts.assumptions:
         print_text(f"Note: {note}")

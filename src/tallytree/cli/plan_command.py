@@ -12,6 +12,7 @@ from tallytree.cli.options import MaxQuantity, MaxRecords
 from tallytree.errors import SpecError, show
 from tallytree.files import write_whole
 from tallytree.privacy.budget import show_exact
+from tallytree.sizes import state_sizes
 
 if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts
@@ -184,7 +185,7 @@ def _write_files(
         "source": data,
         "out": "release",
         "regions": list(levels[1:]),
-        "sizes": list(public.sizes),
+        **state_sizes(public.sizes),
         # Records of people have no such columns, so those with the default names are left out.
         **{name: column for name, column in columns.items() if column != name},
         "root": public.hierarchy.regions(0)[0][0],

@@ -47,6 +47,7 @@ from tallytree.cli.options import (
     parse_whole,
 )
 from tallytree.cli.report_command import print_opening
+from tallytree.sizes import count_sizes
 
 if TYPE_CHECKING:
     from tallytree.cli.specs import ReleaseSpec
@@ -240,8 +241,7 @@ def _make(
 
 def _tell_size(counts: GroupCounts) -> None:
     """Say at once, and before anything is charged, that the work will be long."""
-    low, high = counts.sizes
-    regions, sizes = counts.hierarchy.region_count, high - low + 1
+    regions, sizes = counts.hierarchy.region_count, count_sizes(counts.sizes)
     if regions * sizes > LONG_WORK:
         print_error(
             f"{regions:,} regions x {sizes:,} sizes make {regions * sizes:,} cells: expect minutes of work "

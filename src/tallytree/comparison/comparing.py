@@ -16,7 +16,7 @@ from tallytree.errors import CountsError, HierarchyError, ViewError, name_choice
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.plan import LevelPlan
 from tallytree.releases.released import Released
-from tallytree.sizes import Sizes, find_whole
+from tallytree.sizes import SizeClasses, Sizes, find_whole, get_ends, list_edges, show_sizes
 
 # Whether noise alone explains how far apart two releases are.
 #
@@ -143,11 +143,14 @@ def share_levels(a: Side, b: Side) -> tuple[str, ...]:
 
 def share_sizes(a: Side, b: Side) -> Sizes:
     """Return the range of sizes that both have. Sizes outside it count at its ends, as in any release."""
+    if isinstance(a.sizes, SizeClasses) or isinstance(b.sizes, SizeClasses):
+        if a.sizes != b.sizes:
+            raise CountsError("A and B have different classes of sizes, which cannot be compared.")
+        return a.sizes
     low, high = max(a.sizes[0], b.sizes[0]), min(a.sizes[1], b.sizes[1])
     if low > high:
         raise CountsError(
-            f"A and B have no size in common: A has {a.sizes[0]} to {a.sizes[1]}, "
-            f"B {b.sizes[0]} to {b.sizes[1]}."
+            f"A and B have no size in common: A has {show_sizes(a.sizes)}, B {show_sizes(b.sizes)}."
         )
     return low, high
 
@@ -176,7 +179,8 @@ def fold(rows: Ints, sizes: Sizes, into: Sizes) -> Ints:
     """Return rows for a range of sizes within their own; counts outside it are added at its ends."""
     if sizes == into:
         return rows
-    start, stop = into[0] - sizes[0], into[1] - sizes[0] + 1
+    lowest, (low, high) = get_ends(sizes)[0], get_ends(into)
+    start, stop = low - lowest, high - lowest + 1
     folded = rows[:, start:stop].copy()
     folded[:, 0] += rows[:, :start].sum(axis=1)
     folded[:, -1] += rows[:, stop:].sum(axis=1)
@@ -228,6 +232,7 @@ def compare(
 
 
 def _compare_level(a: Side, b: Side, level: int, match: Ints, sizes: Sizes, top: int) -> LevelComparison:
+    edges = list_edges(sizes)
     l1 = moved = cells = differing = 0
     largest: list[Difference] = []
     for regions, rows, others in pair_rows(a, b, level, match, sizes):
@@ -239,7 +244,7 @@ def _compare_level(a: Side, b: Side, level: int, match: Ints, sizes: Sizes, top:
         found = [
             Difference(
                 a.hierarchy.path(level, int(regions[row])),
-                sizes[0] + column,
+                edges[column],
                 int(rows[row, column]),
                 int(others[row, column]),
             )
@@ -294,8 +299,8 @@ def _note(a: Side, b: Side, shared: tuple[str, ...], wanted: list[int], sizes: S
             notes.append(f"Only {name} has the level{'s'[: len(more) > 1]} {', '.join(map(show, more))}.")
         if side.sizes != sizes:
             notes.append(
-                f"{name} has sizes {side.sizes[0]} to {side.sizes[1]}; those outside {sizes[0]} to "
-                f"{sizes[1]} are counted at the ends."
+                f"{name} has sizes {show_sizes(side.sizes)}; those outside {show_sizes(sizes)} are counted "
+                "at the ends."
             )
     reasons = [explain_no_verdict(a.measurements, b.measurements, level) for level in wanted]
     return notes + list(dict.fromkeys(reason for reason in reasons if reason))

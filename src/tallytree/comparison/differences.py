@@ -8,7 +8,7 @@ from typing import Any, Literal
 from tallytree.errors import show
 from tallytree.hierarchy import Path
 from tallytree.markup import shorten, tag, write_box, write_paragraph, write_table
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, state_sizes
 
 Verdict = Literal["explained", "more", "less"]
 
@@ -110,7 +110,7 @@ class Comparison:
         """Return the comparison as a dictionary, for JSON."""
         return {
             "same": self.same,
-            "sizes": list(self.sizes),
+            **state_sizes(self.sizes),
             "levels": [level.to_dict() for level in self.levels],
             "notes": list(self.notes),
         }

@@ -28,7 +28,7 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import PathTree
 from tallytree.privacy.measurements import Measurements
 from tallytree.releases.released import Released, read_folder
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import SizeClasses, Sizes, count_sizes, get_ends, list_edges, show_sizes
 
 # A published table of counts, read with the levels of a release to compare with.
 #
@@ -68,13 +68,18 @@ def read_published(table: Table, release: Released, *, size: str, groups: str) -
     refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
     tree = read_tree(data, regions, release.hierarchy.path(0, 0)[0])
     _refuse_repeats(tree, row_size)
-    low, high = release.sizes
+    low, high = get_ends(release.sizes)
+    edges = np.array(list_edges(release.sizes))
+    place = np.clip(np.searchsorted(edges, row_size, side="right") - 1, 0, None)
+    is_outside = (row_size < low) | (row_size > high)
+    if isinstance(release.sizes, SizeClasses):
+        refuse_rows(edges[place] != row_size, f"column {show(size)} is not the least size of a class")
     depth = 1 + int(tree.row_level.max())
     return PublishedTable(
         Hierarchy.from_arrays([root, *regions][:depth], tree.names[:depth], tree.parents[:depth]),
         release.sizes,
-        _gather(tree, np.clip(row_size, low, high) - low, row_groups, depth, count_sizes(release.sizes)),
-        int(((row_size < low) | (row_size > high)).sum()),
+        _gather(tree, place, row_groups, depth, count_sizes(release.sizes)),
+        int(is_outside.sum()),
     )
 
 
@@ -160,8 +165,6 @@ def _from_release(release: Released) -> Side:
 def _from_table(table: PublishedTable, name: str) -> Side:
     notes = []
     if table.clipped:
-        low, high = table.sizes
-        notes.append(
-            f"{table.clipped:,} rows of {name} have sizes outside {low} to {high}: they count there."
-        )
+        outside = f"{table.clipped:,} rows of {name} have sizes outside {show_sizes(table.sizes)}"
+        notes.append(f"{outside}: they count there.")
     return Side(table.hierarchy, table.sizes, table.counts, None, tuple(notes))

@@ -27,7 +27,7 @@ from tallytree.errors import CountsError, SpecError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import Names
 from tallytree.privacy.neighbours import Bounds
-from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes, list_edges, read_sizes, show_sizes, state_sizes
 
 if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts
@@ -60,8 +60,9 @@ class Origin:
     def check(self, sizes: Sizes | None, regions: Sequence[str]) -> Sizes:
         """Return the sizes of the counting; refuse others, for which a release's promise would be false."""
         if sizes is not None and check_sizes(sizes) != self.sizes:
-            low, high = self.sizes
-            raise CountsError(f"The groups were counted with sizes {low} to {high}: release them with these.")
+            raise CountsError(
+                f"The groups were counted with sizes {show_sizes(self.sizes)}: release them with these."
+            )
         if self.regions is not None and tuple(regions) != self.regions:
             named = ", ".join(map(show, self.regions)) or "none"
             raise CountsError(f"The groups were counted with the region columns {named}: release them so.")
@@ -131,7 +132,7 @@ def read_origin(table: pa.Table) -> Origin | None:
         if not isinstance(has_frame, bool) or not (digest is None or isinstance(digest, str)):
             raise TypeError
         return Origin(
-            check_sizes(facts["sizes"]),
+            read_sizes(facts),
             Bounds(max_records=facts["max_records"], max_quantity=facts["max_quantity"]),
             _check_texts(facts["assumed"]),
             has_frame,
@@ -161,7 +162,7 @@ def _tabulate(counts: GroupCounts) -> pa.Table:
     columns: dict[str, Any] = {}
     for depth, level in enumerate(counts.hierarchy.levels[1:], start=1):
         columns[level] = counts.hierarchy.leaf_names(depth).take(leaf)
-    columns["size"] = pa.array(size + counts.sizes[0], pa.int64())
+    columns["size"] = pa.array(np.asarray(list_edges(counts.sizes))[size], pa.int64())
     columns["groups"] = pa.array(groups, pa.int64())
     return pa.table(columns)
 
@@ -169,7 +170,7 @@ def _tabulate(counts: GroupCounts) -> pa.Table:
 def _describe(counts: GroupCounts) -> bytes:
     facts = {
         "note": WARNING,
-        "sizes": list(counts.sizes),
+        **state_sizes(counts.sizes),
         "max_records": counts.bounds.max_records,
         "max_quantity": counts.bounds.max_quantity,
         "regions": list(counts.hierarchy.levels[1:]),

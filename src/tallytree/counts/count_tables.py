@@ -24,7 +24,7 @@ from tallytree.counts.region_tables import (
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import PathTree
-from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sizes import SizeClasses, Sizes, check_sizes, count_sizes, get_ends
 
 Ints = npt.NDArray[np.int64]
 
@@ -80,10 +80,10 @@ def read_cells(
     if sizes is None:
         sizes = _find_sizes(row_size, size)
         notes.append(SIZES_FROM_DATA)
-    low, high = check_sizes(sizes)
-    refuse_rows((row_size < low) | (row_size > high), f"column {show(size)} is not from {low} to {high}")
+    sizes = check_sizes(sizes)
+    column = _find_places(row_size, sizes, size)
     tree = read_tree(data, regions, root)
-    levels, cells, column = [root_level, *regions], count_sizes((low, high)), row_size - low
+    levels, cells = [root_level, *regions], count_sizes(sizes)
     if origin is not None:
         named, row_leaf = _list_regions(tree, levels)
         origin.check_cells(named, row_leaf * cells + column, row_groups)
@@ -94,10 +94,25 @@ def read_cells(
         row_leaf = _find_leaves(tree, hierarchy)
     if SIZES_FROM_DATA in notes and hierarchy.leaf_count * cells > MOST_READ + SPARSE * data.num_rows:
         raise CountsError(SPREAD_TOO_FAR.format(column=show(size)))
+    refuse_repeats(row_leaf * (int(row_size.max()) + 1) + row_size)
     place = row_leaf * cells + column
-    refuse_repeats(place)
+    if isinstance(sizes, SizeClasses):  # several sizes may be in one class
+        place, number = np.unique(place, return_inverse=True)
+        sums = np.zeros(len(place), dtype=np.int64)
+        np.add.at(sums, number, row_groups)
+        row_groups = sums
     leaf = store_cells(place, row_groups, (hierarchy.leaf_count, cells))
-    return TableCells(hierarchy, (low, high), leaf, notes, origin)
+    return TableCells(hierarchy, sizes, leaf, notes, origin)
+
+
+def _find_places(row_size: Ints, sizes: Sizes, column: str) -> Ints:
+    """The place of each row's size; a class takes in all sizes from its least one on."""
+    low, high = get_ends(sizes)
+    if isinstance(sizes, SizeClasses):
+        refuse_rows(row_size < low, f"column {show(column)} is below {low}, where the first class begins")
+        return np.searchsorted(sizes.edges, row_size, side="right") - 1
+    refuse_rows((row_size < low) | (row_size > high), f"column {show(column)} is not from {low} to {high}")
+    return row_size - low
 
 
 def _check_names(regions: Sequence[str], size: str, groups: str) -> None:

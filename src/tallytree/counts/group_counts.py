@@ -25,7 +25,7 @@ from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
 from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, Bounds, check_bounds, say_taken_on_trust
-from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes, get_ends, show_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -138,7 +138,7 @@ class GroupCounts:
         trusted = []
         if not self._is_enforced:
             trusted.append(say_taken_on_trust(self._bounds))
-            if self._has_frame or (self._has_frame is None and self._sizes[0] == 0):
+            if self._has_frame or (self._has_frame is None and get_ends(self._sizes)[0] == 0):
                 trusted.append(EMPTY_GROUPS_ON_TRUST)
         return (*trusted, *(note for note in self._notes if note not in trusted))
 
@@ -258,8 +258,7 @@ class GroupCounts:
 
     def __repr__(self) -> str:
         # The shape only: a notebook or a log must not show the truth.
-        low, high = self._sizes
-        return f"GroupCounts({self._hierarchy!r}, sizes {low} to {high})"
+        return f"GroupCounts({self._hierarchy!r}, sizes {show_sizes(self._sizes)})"
 
 
 def mark_as_counted(counts: GroupCounts, *, enforced: bool) -> GroupCounts:

@@ -16,6 +16,7 @@ from tallytree.counts.arrow import Table
 from tallytree.counts.engines.session import Session
 from tallytree.counts.record_columns import Columns, Records
 from tallytree.counts.record_query import (
+    NOWHERE,
     UNKNOWN,
     Counting,
     add_codes,
@@ -142,9 +143,9 @@ class Counter:
         if cells.num_rows == 0:
             raise CountsError("There are no records.")
         # Groups without a code neither have a region nor are in the frame: strays.
-        code, size, groups, torn, strays = (
+        code, place, groups, torn, strays = (
             np.nan_to_num(cells[name].to_numpy()).astype(np.int64)
-            for name in ("code", "size", "groups", "torn", "strays")
+            for name in ("code", "place", "groups", "torn", "strays")
         )
         if (code < 0).any():
             for records in (people,) if frame is None else (frame, people):
@@ -154,7 +155,8 @@ class Counter:
             raise CountsError(f"Groups of people that are not in the frame: {strays.sum()}.")
         if torn.any():
             raise CountsError(f"Groups in more than one region: {torn.sum()}. A group must be in one.")
-        return store_cells(code * shape[1] + (size - counting.sizes[0]), groups, shape)
+        there = place != NOWHERE
+        return store_cells((code * shape[1] + place)[there], groups[there], shape)
 
     def _hold(self, rows: ibis.Table) -> ibis.Table:
         return self.session.hold(rows, "Reading the records", self.progress)

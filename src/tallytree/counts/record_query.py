@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from tallytree.counts.record_columns import Records, have_like_groups
 from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.neighbours import Bounds
-from tallytree.sizes import Sizes
+from tallytree.sizes import SizeClasses, Sizes, get_ends
 
 if TYPE_CHECKING:
     import ibis
@@ -207,6 +207,9 @@ def _mix(rows: ibis.Table, people: Records) -> list[ibis.Value]:
 
 Hold = Callable[["ibis.Table"], "ibis.Table"]
 
+NOWHERE = -1
+"""The place of a group of size 0 that no frame lists: it does not exist."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Counting:
@@ -220,7 +223,7 @@ class Counting:
 
 
 def count_cells(people: Records, frame: Records | None, counting: Counting, hold: Hold) -> ibis.Table:
-    """Count ``groups`` by ``code`` and ``size``, and of these ``torn`` and ``strays``.
+    """Count ``groups`` by ``code`` and ``place`` of the size, and of these ``torn`` and ``strays``.
 
     Torn groups are in several regions, and strays are not in the frame. ``hold`` copies a table into the
     engine, so that it is the same whenever it is read.
@@ -252,13 +255,26 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
     groups = rows.group_by(*people.columns.group_names).agg(**facts)
     if frame is not None and counting.drop:
         groups = groups.filter(groups["listed"] == 1)
-    low, high = counting.sizes
-    sized = groups.mutate(size=ibis.greatest(ibis.least(groups["size"], high), low).cast("int64"))
-    return sized.group_by("code", "size").agg(
+    place = _find_place(groups["size"], counting.sizes)
+    if frame is None:
+        place = ibis.ifelse(groups["size"] > 0, place, NOWHERE)
+    sized = groups.mutate(place=place.cast("int64"))
+    return sized.group_by("code", "place").agg(
         groups=sized.count(),
         torn=count_where(sized["code"] != sized["other"]),
         strays=count_where(sized["listed"] == 0) if frame is not None else ibis.literal(0, "int64"),
     )
+
+
+def _find_place(size: ibis.Value, sizes: Sizes) -> ibis.Value:
+    """The place of a group's size among the sizes or classes."""
+    import ibis
+
+    low, high = get_ends(sizes)
+    if not isinstance(sizes, SizeClasses):
+        return ibis.greatest(ibis.least(size, high), low) - low
+    branches = [(size >= edge, place) for place, edge in enumerate(sizes.edges) if place]
+    return ibis.cases(*reversed(branches), else_=0) if branches else ibis.literal(0, "int64")
 
 
 def _read(records: Records, counting: Counting, text_groups: bool) -> ibis.Table:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.hierarchy import Hierarchy
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import SizeClasses, Sizes, count_sizes, get_ends
 
 Ints = npt.NDArray[np.int64]
 
@@ -47,7 +47,10 @@ def generate_nation(seed: int = 2010, *, sizes: Sizes = (1, 1000)) -> GroupCount
 
 def invent_sizes(households: Ints, sizes: Sizes, generator: np.random.Generator) -> Ints:
     """Draw sizes for so many households in each place, like those of counties: places x sizes."""
-    low, high = sizes
+    low, high = get_ends(sizes)
+    if isinstance(sizes, SizeClasses):
+        single = invent_sizes(households, (low, high), generator)
+        return np.add.reduceat(single, np.array(sizes.edges) - low, axis=1)
     shares = generator.dirichlet(LIKENESS * np.array(SIZE_SHARES), len(households))
     by_size = generator.multinomial(households, shares / shares.sum(axis=1, keepdims=True))
     counts = np.zeros((len(households), count_sizes(sizes)), dtype=np.int64)

@@ -47,15 +47,16 @@ def read_taxi_table(source: Table, *, largest: int | None = None) -> GroupCounts
     With ``largest``, larger groups count at it.
     """
     rows = _read_rows(source)
-    sizes = check_sizes((1, int(rows.size.max())))
+    most = int(rows.size.max())
+    sizes = check_sizes((1, most))
     hierarchy = _make_hierarchy(rows)
-    levels = _fill_levels(rows, hierarchy, sizes[1])
+    levels = _fill_levels(rows, hierarchy, most)
     counts = GroupCounts(hierarchy, sizes, levels[-1])
     for level, given in zip(LEVELS, levels, strict=True):
         uneven = int(np.count_nonzero(counts.array(level) != given))
         if uneven:
             raise CountsError(f"At level {level}, {uneven} counts are not the sums of the neighbourhoods'.")
-    return counts if largest is None or largest >= sizes[1] else _lump(counts, largest)
+    return counts if largest is None or largest >= most else _lump(counts, largest)
 
 
 def _read_rows(source: Table) -> _Rows:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tallytree.drawing.elements import COLOURS, Axis, draw_frame, element, spread, write, write_title
 from tallytree.drawing.pictures import Picture
+from tallytree.sizes import SizeClasses, Sizes, get_ends, name_size
 
 # A distribution of groups over sizes, in few enough bars to look at.
 
@@ -96,29 +97,38 @@ LABEL_ROOM = 40
 """Pixels from the middle of one label below the axis to the next."""
 
 
-def draw_histogram(title: str, sizes: tuple[int, int], groups: Ints, ends: Ends | None = None) -> Picture:
-    """Draw groups by size, for sizes from ``sizes[0]`` on; with ``ends``, a line for what each may truly be.
+def draw_histogram(title: str, sizes: Sizes, groups: Ints, ends: Ends | None = None) -> Picture:
+    """Draw groups by size; with ``ends``, a line for what each may truly be.
 
     Both axes depend on what there is to show: logarithmic where values span decades, and bars of several
-    sizes where there are many.
+    sizes where there are many. Classes are as wide as each other, and named.
     """
     short = title if len(title) <= MOST_TITLE else title[: MOST_TITLE - 1] + "…"
-    bars = make_bars(sizes[0], groups, ends)
-    note = _describe(bars, sizes, groups)
+    names = _name_classes(sizes)
+    low, high = (0, len(names) - 1) if names else get_ends(sizes)
+    bars = make_bars(low, groups, ends)
+    note = _describe(bars, high, groups, names)
     parts = [write_title(16, 26, short), write(16, 46, note, class_="soft", style="fill:currentColor")]
     if bars:
-        parts += _draw_bars(bars, sizes)
+        parts += _draw_bars(bars, high, names)
     return Picture(draw_frame(f"{short}: groups by size", WIDTH, HEIGHT, parts, own_size=True), short)
 
 
-def _describe(bars: Sequence[Bar], sizes: tuple[int, int], groups: Ints) -> str:
+def _name_classes(sizes: Sizes) -> list[str]:
+    """The names of the classes; none where every size is counted."""
+    if not isinstance(sizes, SizeClasses):
+        return []
+    return [name_size(sizes, place) for place in range(len(sizes.edges))]
+
+
+def _describe(bars: Sequence[Bar], high: int, groups: Ints, names: Sequence[str]) -> str:
     """What is shown, and what is not."""
     if not bars:
         return "No groups."
     words = [f"{int(groups.sum()):,} groups"]
     last = bars[-1].last
-    if last < sizes[1]:
-        words.append(f"none above size {last:,}")
+    if last < high:
+        words.append(f"none above size {names[last] if names else f'{last:,}'}")
     if any(bar.last > bar.first for bar in bars):
         words.append("wide bars: the mean of their sizes")
     if any(bar.ends for bar in bars):
@@ -126,27 +136,27 @@ def _describe(bars: Sequence[Bar], sizes: tuple[int, int], groups: Ints) -> str:
     return "; ".join(words)
 
 
-def _draw_bars(bars: Sequence[Bar], sizes: tuple[int, int]) -> list[str]:
-    across, up = _lay_across(bars, sizes[1]), _lay_up(bars)
+def _draw_bars(bars: Sequence[Bar], high: int, names: Sequence[str]) -> list[str]:
+    across, up = _lay_across(bars, high, names), _lay_up(bars)
     turned = f"translate(20 {(TOP + FLOOR) / 2}) rotate(-90)"
     return [
         write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, across.name, text_anchor="middle"),
         element("text", up.name, transform=turned, text_anchor="middle"),
         *up.draw_rows(LEFT, WIDTH - RIGHT),
-        *(_draw_bar(bar, across, up) for bar in bars if bar.groups > 0),
+        *(_draw_bar(bar, across, up, names) for bar in bars if bar.groups > 0),
         *(_draw_ends(bar.ends, bar, across, up) for bar in bars if bar.ends),
         element("path", d=f"M{LEFT} {FLOOR}H{WIDTH - RIGHT}", class_="limit"),
         *(write(across.place(at + 0.5), FLOOR + 18, text, text_anchor="middle") for at, text in across.ticks),
     ]
 
 
-def _draw_bar(bar: Bar, across: Axis, up: Axis) -> str:
+def _draw_bar(bar: Bar, across: Axis, up: Axis, names: Sequence[str]) -> str:
     start, stop = across.place(bar.first), across.place(bar.last + 1)
     gap = min(4.0, 0.15 * (stop - start))
     top = min(up.place(bar.height), FLOOR - 1.5)  # high enough to be seen
     return element(
         "rect",
-        element("title", _tell(bar)),
+        element("title", _tell(bar, names)),
         x=start + gap / 2,
         y=top,
         width=stop - start - gap,
@@ -155,8 +165,9 @@ def _draw_bar(bar: Bar, across: Axis, up: Axis) -> str:
     )
 
 
-def _tell(bar: Bar) -> str:
-    what = f"Size {bar.first:,}" if bar.first == bar.last else f"Sizes {bar.first:,} to {bar.last:,}"
+def _tell(bar: Bar, names: Sequence[str]) -> str:
+    first, last = (names[place] if names else f"{place:,}" for place in (bar.first, bar.last))
+    what = f"Size {first}" if bar.first == bar.last else f"Sizes {first} to {last}"
     ends = "" if bar.ends is None else f", truly {bar.ends[0]:,} to {bar.ends[1]:,}"
     return f"{what}: {bar.groups:,} groups{ends}"
 
@@ -193,7 +204,7 @@ def _lay_up(bars: Sequence[Bar]) -> Axis:
     )
 
 
-def _lay_across(bars: Sequence[Bar], highest: int) -> Axis:
+def _lay_across(bars: Sequence[Bar], highest: int, names: Sequence[str]) -> Axis:
     """The axis of sizes, which is logarithmic where bars were made by ratios."""
     start, stop = bars[0].first, bars[-1].last + 1
     pixels = LEFT, WIDTH - RIGHT
@@ -209,6 +220,8 @@ def _lay_across(bars: Sequence[Bar], highest: int) -> Axis:
     if stop - 1 == highest:
         marks.append(highest)
     ticks = _choose_labels([mark for mark in marks if start <= mark < stop], place, highest)
+    if names:
+        ticks = [(mark, names[int(mark)]) for mark, _ in ticks]
     return Axis("Size of the group", place, ticks)
 
 

@@ -84,7 +84,7 @@ def replicate(
         if plan.has_public_totals(level):
             draws[:, -1] = 0
         noisy.append(np.clip(values + draws, -MAX_MEASURED, MAX_MEASURED))
-    return method.postprocess(Measurements(plan, noisy), total=total).counts
+    return method.postprocess(Measurements(plan, noisy), total=plan.hide_total(total)).counts
 
 
 REPLICATES, COVERAGE = 50, "0.9"

@@ -16,6 +16,7 @@ from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.mechanisms.direct_qip import DirectQIP
 from tallytree.mechanisms.direct_qp import DirectQP
 from tallytree.mechanisms.topdown import TopDown
+from tallytree.privacy.neighbours import Protected
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
     CumulativeJoint,
@@ -32,6 +33,14 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
 )
 
 DEFAULT = CumulativeJoint.name
+
+
+def find_default(protect: Protected) -> str:
+    """Return the name of the default mechanism.
+
+    Where whole groups are protected, the sizes query needs the least noise: 1 or 2, whatever the sizes.
+    """
+    return DirectDP.name if protect == "group" else DEFAULT
 
 
 def list_mechanisms() -> list[str]:

@@ -16,7 +16,7 @@ from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import CountsError
 from tallytree.privacy.neighbours import Bounds, check_bounds
 from tallytree.releases.released import Released, read_folder
-from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes, get_ends
 
 SEED = 2010
 
@@ -76,7 +76,7 @@ def invent_from_totals(
 
     The table has a row for each leaf region with its public number of households.
     """
-    low, _ = check_sizes(sizes)
+    low, _ = get_ends(check_sizes(sizes))
     known = _read_public(table, [*regions, groups], regions)
     size = " ".join(["size", *regions, groups])  # longer than any of them, so none of them
     one_size = known.append_column(size, pa.array(np.full(known.num_rows, low)))

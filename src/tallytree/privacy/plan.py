@@ -100,6 +100,10 @@ class Plan:
         """Whether the number of groups is public."""
         return self.total == "public"
 
+    def hide_total(self, total: int) -> int | None:
+        """Return the number of groups if it is public, else None."""
+        return total if self.has_public_total else None
+
     @property
     def unit(self) -> Unit:
         """The unit of the levels' parts of the budget."""

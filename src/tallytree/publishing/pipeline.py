@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from tallytree.arrays import get_total
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import (
     CheckError,
@@ -20,10 +21,10 @@ from tallytree.hierarchy import check_levels
 from tallytree.ledger.ledger import Ledger, Place, open_ledger
 from tallytree.ledger.receipts import Receipt
 from tallytree.mechanisms.base import Mechanism
-from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism, list_mechanisms
+from tallytree.mechanisms.registry import MECHANISMS, find_default, find_mechanism, list_mechanisms
 from tallytree.privacy.budget import Budget, Exact, check_epsilon
 from tallytree.privacy.door import find_noise, measure
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, Protected, TotalKind
 from tallytree.privacy.noise import ExactNoise
 from tallytree.privacy.plan import Draft, Plan
 from tallytree.privacy.zcdp import check_delta
@@ -32,7 +33,7 @@ from tallytree.publishing.publisher import Release
 from tallytree.releases.manifest import state_privacy, write_manifest
 from tallytree.releases.release_columns import check_level_names
 from tallytree.releases.released import MAKER
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, show_sizes
 from tallytree.solvers.checks import Verification
 
 
@@ -40,11 +41,13 @@ def release(
     counts: GroupCounts,
     *,
     epsilon: Exact | None = None,
-    mechanism: str | Mechanism = DEFAULT,
+    mechanism: str | Mechanism | None = None,
     budget: Mapping[str, Exact] | None = None,
     public_totals: str | None = None,
     delta: Exact | None = None,
     rho: Exact | None = None,
+    total: TotalKind | None = None,
+    protect: Protected = "person",
     noise: str | None = None,
     ledger: Ledger | Place | None = None,
     dataset: str | None = None,
@@ -60,6 +63,11 @@ def release(
     With ``delta`` the noise is discrete Gaussian ("gaussian"), and the release is (epsilon, delta)-DP: the
     loss is counted as the largest rho of zero-concentrated differential privacy that implies it, or as the
     ``rho`` that is given in place of epsilon.
+
+    ``protect`` says whether a "person" is protected (the default) or a whole "group", which needs no bounds on
+    persons, and for which ``direct-dp`` is the default mechanism. With ``total="private"``, neither the list
+    of groups nor their number is taken as public: groups may appear and vanish with a person. The released
+    total is then an estimate.
 
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
@@ -84,7 +92,15 @@ def release(
     if not isinstance(counts, GroupCounts):
         raise CountsError("A release is made from GroupCounts.")
     book = None if ledger is None else open_ledger(ledger)
-    asked = Budget(epsilon=epsilon, delta=delta, rho=rho, split=budget, public_totals=public_totals)
+    asked = Budget(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        split=budget,
+        public_totals=public_totals,
+        protect=protect,
+        total=total or "public",
+    )
     order = Order.of(asked, mechanism=mechanism, noise=noise)
     made, _ = release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
     return made
@@ -99,9 +115,9 @@ class Order:
     sampler: ExactNoise
 
     @classmethod
-    def of(cls, budget: Budget, *, mechanism: str | Mechanism, noise: str | None) -> Order:
+    def of(cls, budget: Budget, *, mechanism: str | Mechanism | None, noise: str | None) -> Order:
         """Find the mechanism and the noise by their names, and refuse those that cannot make a release."""
-        method = find_mechanism(mechanism)
+        method = find_mechanism(mechanism or find_default(budget.protect))
         if type(method) not in MECHANISMS:  # its post-processing could return anything
             raise MechanismError(
                 f"A release is made by a registered mechanism: {name_choices('', list_mechanisms())}"
@@ -125,7 +141,7 @@ class Order:
         )
         self._check(plan)
         if plan.delta is not None:
-            check_delta(plan.delta, counts.total)
+            check_delta(plan.delta, plan.hide_total(counts.total) or 0)
         return plan
 
     def _check(self, cost: Draft | Plan) -> None:
@@ -161,11 +177,12 @@ def _carry_out(
     """Draw the noise, make the counts add up, and check them."""
     measurements = measure(plan, counts, noise=order.sampler, progress=progress)
     finish = progress("Making the counts add up", 1)
-    solution = order.mechanism.postprocess(measurements, total=counts.total)
+    solution = order.mechanism.postprocess(measurements, total=plan.hide_total(counts.total))
     finish(1)
+    total = get_total(solution.counts, 0)  # the public one, or an estimate
     privacy = state_privacy(
         plan,
-        total=counts.total,
+        total=total,
         noise=measurements.noise,
         assumptions=counts.assumptions,
         has_frame=counts.has_frame,
@@ -176,12 +193,12 @@ def _carry_out(
         privacy=privacy,
         mechanism=order.mechanism,
         plan=plan,
-        total=counts.total,
+        total=total,
         has_frame=counts.has_frame,
         solution=solution,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    made = Release(measurements, solution.counts, counts.total, manifest, made_by=MAKER)
+    made = Release(measurements, solution.counts, total, manifest, made_by=MAKER)
     verification = made.verify()
     failed = [check for check in verification.checks if check.failed]
     if failed:
@@ -193,5 +210,5 @@ def _describe_purpose(method: Mechanism, plan: Plan) -> str:
     """What epsilon is spent on, for the ledger: public facts, and a random name for the release."""
     levels = ", ".join(show(level.name, most=40) for level in plan.levels[:8])
     more = f" and {len(plan.levels) - 8} more" if len(plan.levels) > 8 else ""
-    low, high = plan.sizes
-    return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {low} to {high}"
+    sizes = show(show_sizes(plan.sizes), most=100)[1:-1]
+    return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {sizes}"

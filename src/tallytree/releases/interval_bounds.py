@@ -33,7 +33,7 @@ from tallytree.releases.release_columns import (
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import SeenCells, find_cells, refuse_beyond
 from tallytree.releases.statistics import EARLIEST, Statistic, find_statistics, summarize
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import Sizes, count_sizes, list_edges
 from tallytree.solvers.checks import Check
 from tallytree.solvers.unbiased import Estimates
 
@@ -173,7 +173,7 @@ def tabulate_cell_rows(
     groups = get_rows(counts, level, *some)
     region, size = np.nonzero((groups != 0) | (cells.high[part] != 0))
     told = CellRows(
-        size=size + sizes[0],
+        size=np.array(list_edges(sizes))[size],
         groups=groups[region, size],
         total=groups.sum(axis=1)[region],
         low=cells.low[part][region, size],
@@ -215,7 +215,7 @@ def tabulate_estimates(estimates: Sequence[Estimates], hierarchy: Hierarchy, siz
         region = np.repeat(np.arange(regions), width)
         names = [*name_regions(hierarchy, level, 0, regions, region), repeat_name(name, len(region))]
         columns: dict[str, Any] = dict(zip((*hierarchy.levels, "level"), names, strict=True))
-        columns["size"] = np.tile(np.arange(sizes[0], sizes[1] + 1), regions)
+        columns["size"] = np.tile(list_edges(sizes), regions)
         columns["estimate"] = estimates[level].value.reshape(-1)
         columns["variance"] = estimates[level].variance.reshape(-1)
         parts.append(pa.table(columns))
@@ -322,7 +322,8 @@ def _read_cells(
             if derived:
                 width = count_sizes(sizes)
                 total = counts[level].sum(axis=1)[place // width]
-                told = CellRows(place % width + sizes[0], groups[rows], total, *(end[rows] for end in ends))
+                size = np.array(list_edges(sizes))[place % width]
+                told = CellRows(size, groups[rows], total, *(end[rows] for end in ends))
                 same &= all(_tells(table[column.name], rows, column, told) for column in derived)
     return tuple(levels), same and found == sum(map(np.count_nonzero, released))
 

@@ -19,12 +19,18 @@ from tallytree.ledger.receipts import Receipt, read_receipt
 from tallytree.limits import MAX_CELLS, MAX_GROUPS, MAX_SCALE
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.budget import UnitName
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, Neighbours, check_neighbours
 from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.privacy.queries import find_query
 from tallytree.privacy.zcdp import parse_delta
-from tallytree.releases.statement import ENFORCED, ON_TRUST, describe_protection, list_public_facts
-from tallytree.sizes import check_sizes
+from tallytree.releases.statement import (
+    ENFORCED,
+    ON_TRUST,
+    describe_neighbours,
+    describe_protection,
+    list_public_facts,
+)
+from tallytree.sizes import check_sizes, read_sizes, state_sizes
 from tallytree.solvers.solution import Solution
 
 # The installed versions of other packages.
@@ -108,7 +114,7 @@ def write_manifest(
         "data": {
             "levels": list(plan.hierarchy.levels),
             "regions": [plan.shape(index)[0] for index in range(len(plan.levels))],
-            "sizes": list(plan.sizes),
+            **state_sizes(plan.sizes),
             "total": total,
             "frame": has_frame,
         },
@@ -146,7 +152,9 @@ def state_privacy(
         "statement": describe_protection(plan, has_frame=has_frame, enforced=enforced),
         "epsilon": str(plan.epsilon),
         **_state_concentrated(plan),
-        "neighbours": "datasets that differ by one person",
+        "neighbours": describe_neighbours(plan),
+        "protect": plan.protect,
+        "total": plan.total,
         "max_records": plan.bounds.max_records,
         "max_quantity": plan.bounds.max_quantity,
         "bounds": ENFORCED if enforced else ON_TRUST,
@@ -191,7 +199,9 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
             for level in privacy["levels"]
         )
         bounds = Bounds(max_records=privacy["max_records"], max_quantity=privacy["max_quantity"])
-        sizes = check_sizes(manifest["data"]["sizes"])
+        sizes = read_sizes(manifest["data"])
+        kinds = privacy.get("protect", "person"), privacy.get("total", "public")
+        check_neighbours(Neighbours(protect=kinds[0], total=kinds[1], bounds=bounds), sizes)
         public_totals = privacy["public_totals"]
         if public_totals is not None and public_totals not in hierarchy.levels:
             raise ValueError
@@ -201,7 +211,7 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
         raise FolderError("The manifest is damaged: it does not state a plan.") from None
     if tuple(level.name for level in levels) != hierarchy.levels:
         raise FolderError("The manifest's plan is for other levels than its data.")
-    return Plan(hierarchy, sizes, bounds, levels, public_totals, delta)
+    return Plan(hierarchy, sizes, bounds, levels, public_totals, delta, *kinds)
 
 
 def read_exact(text: object) -> Fraction:

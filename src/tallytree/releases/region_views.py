@@ -20,7 +20,7 @@ from tallytree.markup import BOX, embed, shorten, tag, write_box, write_paragrap
 from tallytree.releases.interval_bounds import tabulate_cell_rows
 from tallytree.releases.release_columns import make_pandas, make_plain, make_polars, tabulate_rows
 from tallytree.releases.statistics import find_quantiles
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, list_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ class RegionView:
 
     @cached_property
     def groups(self) -> Ints:
-        """How many groups there are of each size, from ``sizes[0]`` on; read-only."""
+        """How many groups there are of each size or class; read-only."""
         row: Ints = get_rows(self.release.counts, self.depth, self.index, self.index + 1)[0]
         row.flags.writeable = False
         return row
@@ -82,7 +82,7 @@ class RegionView:
         """The mean size of a group; None if there are no groups. Larger groups count at the largest size."""
         if not self.total:
             return None
-        return float((self.groups * np.arange(self.sizes[0], self.sizes[1] + 1)).sum() / self.total)
+        return float((self.groups * np.array(list_edges(self.sizes))).sum() / self.total)
 
     def quantile(self, q: float) -> int | None:
         """Return the least size that at least a share ``q`` of the groups do not exceed; None without groups.
@@ -94,7 +94,7 @@ class RegionView:
         if not self.total:
             return None
         share = Fraction(str(float(q)))  # as it is written: 0.55 is 11 of 20
-        return self.sizes[0] + int(find_quantiles(np.cumsum(self.groups)[None], share)[0])
+        return list_edges(self.sizes)[int(find_quantiles(np.cumsum(self.groups)[None], share)[0])]
 
     @property
     def children(self) -> tuple[RegionView, ...]:

@@ -18,7 +18,7 @@ from tallytree.arrays import cut_rows, get_cells, get_rows, get_shape
 from tallytree.errors import FolderError, HierarchyError, ViewError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import encode_column
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, list_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,7 +162,8 @@ def tabulate_rows(
     names = name_regions(hierarchy, level, start, stop, region)
     columns = [*names, repeat_name(hierarchy.levels[level], len(region))]
     schema = make_schema(hierarchy.levels, value)
-    return pa.table([*columns, pa.array(size + sizes[0]), pa.array(values)], schema=schema)
+    edges = np.array(list_edges(sizes))
+    return pa.table([*columns, pa.array(edges[size]), pa.array(values)], schema=schema)
 
 
 def name_regions(

@@ -15,7 +15,7 @@ from tallytree.errors import FolderError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_MEASURED
 from tallytree.path_trees import Codes, Names, encode_column, find_runs, grow_tree
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import Sizes, count_sizes, list_edges, show_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -29,7 +29,7 @@ def read_in_order(
 
     That is level by level, region by region, size by size. Return None if they are not.
     """
-    cells = count_sizes(sizes)
+    cells, edges = count_sizes(sizes), np.array(list_edges(sizes))
     if rows == 0 or rows % cells or rows > len(levels) * MAX_CELLS:
         return None
     store = _Dense((rows // cells, cells))
@@ -42,7 +42,7 @@ def read_in_order(
             in_order is None
             or (starts % cells).any()
             or len(starts) * cells != table.num_rows
-            or (in_order != np.arange(sizes[0], sizes[1] + 1)).any()
+            or (in_order != edges).any()
             or done + table.num_rows > rows
         ):
             return None
@@ -209,10 +209,10 @@ def find_cells(
     table: pa.Table, hierarchy: Hierarchy, sizes: Sizes
 ) -> Iterator[tuple[int, Ints, slice | Ints]]:
     """Yield for each level in the table the cells of its rows, region * sizes + size, and the rows."""
-    size = table["size"].to_numpy() - sizes[0]
-    cells = count_sizes(sizes)
-    if ((size < 0) | (size >= cells)).any():
-        raise FolderError(f"A row has a size that is not from {sizes[0]} to {sizes[1]}.")
+    cells, edges = count_sizes(sizes), np.array(list_edges(sizes))
+    size = np.searchsorted(edges, table["size"].to_numpy(), side="right") - 1
+    if (edges[size] != table["size"].to_numpy()).any():
+        raise FolderError(f"A row has a size that is not among {show_sizes(sizes)}.")
     levels = _find_levels(table, hierarchy.levels)
     if (levels < 0).any():
         raise FolderError("A row has an unknown level.")

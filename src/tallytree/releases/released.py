@@ -47,7 +47,7 @@ from tallytree.releases.region_views import RegionView
 from tallytree.releases.release_columns import make_pandas, make_polars, make_schema, stream, tabulate_parts
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import read_in_order, read_regions, read_values
-from tallytree.sizes import Sizes, check_sizes, count_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes, show_sizes
 from tallytree.solvers.checks import (
     Check,
     Verification,
@@ -130,7 +130,9 @@ class Released:
         skipped = skip("solution", "the post-processing was not repeated")
         return Verification(
             (
-                *verify_counts(self.hierarchy, self.sizes, self.counts, self.total),
+                *verify_counts(
+                    self.hierarchy, self.sizes, self.counts, self.total, is_public=plan.has_public_total
+                ),
                 *self._check_totals(),
                 check_budget(plan, self.epsilon),
                 check_noise(self.measurements),
@@ -232,7 +234,6 @@ class Released:
 
     def _repr_html_(self) -> str:
         plan = self.measurements.plan
-        low, high = self.sizes
         regions, levels = self.hierarchy.region_count, len(self.hierarchy.levels)
         rows = [
             [
@@ -247,7 +248,7 @@ class Released:
         return write_box(
             tag("span", "Release of ", shorten(self.hierarchy.path(0, 0)[0])),
             write_paragraph(
-                f"How many groups there are of each size, {low:,} to {high:,}, in {regions:,} "
+                f"How many groups there are of each size, {show_sizes(self.sizes)}, in {regions:,} "
                 f"region{'s'[: regions > 1]} on {levels} level{'s'[: levels > 1]}: "
                 f"{self.total:,} groups in all."
             ),
@@ -268,8 +269,7 @@ class Released:
         )
 
     def __repr__(self) -> str:
-        low, high = self.sizes
-        return f"Release({self.hierarchy!r}, sizes {low} to {high}, epsilon {self.epsilon})"
+        return f"Release({self.hierarchy!r}, sizes {show_sizes(self.sizes)}, epsilon {self.epsilon})"
 
 
 Kind = TypeVar("Kind", bound=Released)

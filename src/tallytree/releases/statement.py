@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from tallytree.privacy.budget import LARGE_EPSILON, show_exact, show_short
 from tallytree.privacy.plan import Plan, describe_factor
+from tallytree.sizes import SizeClasses, Sizes, get_ends, show_sizes
 
 ENFORCED = "enforced on the records of people"
 ON_TRUST = "taken on trust"
@@ -17,16 +18,35 @@ def describe_protection(plan: Plan, *, has_frame: bool | None, enforced: bool) -
     ``has_frame`` says where the list of groups is from: :attr:`tallytree.GroupCounts.has_frame`. Without
     ``enforced``, counts were given, and what they count is not known for sure.
     """
-    m, z = plan.bounds.max_records, plan.bounds.max_quantity
     unit = plan.unit.name
     parts = ", ".join(f"{show_exact(level.loss)} at level {level.name!r}" for level in plan.levels)
     warning = warn_of_epsilon(plan.epsilon)
     return (
-        f"{describe_guarantee(plan)} A person has at most {m} record{'s' if m > 1 else ''}, each of "
-        f"quantity at most {z}. {unit.capitalize()} is spent as {parts}; each part covers all regions of its "
-        f"level together. {describe_empty_groups(plan, has_frame, enforced)}"
+        f"{describe_guarantee(plan)} {_describe_bounds(plan)}{unit.capitalize()} is spent as {parts}; each "
+        f"part covers all regions of its level together. {describe_groups(plan, has_frame, enforced)}"
         f"{f' {warning}' if warning else ''}"
     )
+
+
+def _describe_bounds(plan: Plan) -> str:
+    if plan.protect == "group":
+        return ""
+    m, z = plan.bounds.max_records, plan.bounds.max_quantity
+    return f"A person has at most {m} record{'s' if m > 1 else ''}, each of quantity at most {z}. "
+
+
+DIFFERENCES = {
+    ("person", "public"): "one person",
+    ("person", "private"): "one person, with whom groups may appear or vanish",
+    ("group", "public"): "the size of one group",
+    ("group", "private"): "one whole group, of any size",
+}
+"""By what neighbours differ."""
+
+
+def describe_neighbours(plan: Plan) -> str:
+    """Return which datasets are neighbours."""
+    return f"datasets that differ by {DIFFERENCES[plan.protect, plan.total]}"
 
 
 def warn_of_epsilon(epsilon: Fraction) -> str:
@@ -50,8 +70,8 @@ def describe_guarantee(plan: Plan) -> str:
     """Describe how strongly a person is protected."""
     epsilon = show_exact(plan.epsilon)
     outcomes = (
-        "for any two datasets that differ by one person, the probabilities of any outcome differ at most by "
-        f"the factor exp({epsilon})"
+        f"for any two {describe_neighbours(plan)}, the probabilities of any outcome differ at most by the "
+        f"factor exp({epsilon})"
     )
     if plan.delta is None:
         return f"The released counts are epsilon-differentially private with epsilon = {epsilon}: {outcomes}."
@@ -63,9 +83,16 @@ def describe_guarantee(plan: Plan) -> str:
     )
 
 
-def describe_empty_groups(plan: Plan, has_frame: bool | None, enforced: bool) -> str:
-    """Describe whether the guarantee covers a group that becomes empty."""
-    low = plan.sizes[0]
+def describe_groups(plan: Plan, has_frame: bool | None, enforced: bool) -> str:
+    """Describe whether the guarantee covers a group that appears, vanishes or becomes empty."""
+    if not plan.has_public_total:
+        return _describe_private_groups(plan)
+    if plan.protect == "group":
+        return (
+            "The list of groups is public: the guarantee covers of which size a group is; it does not hide "
+            "whether a group exists."
+        )
+    low, _ = get_ends(plan.sizes)
     if has_frame and enforced:
         return "A frame lists the groups, so the guarantee also covers a person whose group becomes empty."
     if has_frame is False:
@@ -86,17 +113,27 @@ def describe_empty_groups(plan: Plan, has_frame: bool | None, enforced: bool) ->
     )
 
 
+def _describe_private_groups(plan: Plan) -> str:
+    words = "Neither the list of groups nor their number is public"
+    if plan.protect == "person":
+        return f"{words}: the guarantee also covers groups that appear or vanish with a person."
+    epsilon = show_exact(plan.epsilon)
+    times = "2 x " if plan.levels[0].query == "sizes" else ""
+    return (
+        f"{words}: the guarantee covers whether a group exists, and everything about it. A group that "
+        f"changes its size is one group less and one more, which is covered with epsilon = {times}{epsilon}."
+    )
+
+
 def list_public_facts(plan: Plan, total: int) -> list[str]:
     """List what the guarantee assumes to be public."""
     regions = ", ".join(
         f"{plan.shape(index)[0]} at level {level.name!r}" for index, level in enumerate(plan.levels)
     )
-    low, high = plan.sizes
     facts = [
         f"the regions: {regions}",
-        f"the number of groups: {total}",
-        f"the range of sizes: {low} to {high}; a larger group counts at {high}"
-        + (f", a smaller one at {low}" if low else ""),
+        *([f"the number of groups: {total}"] if plan.has_public_total else []),
+        _describe_sizes(plan.sizes),
     ]
     if plan.public_totals is not None:
         facts.append(
@@ -108,31 +145,58 @@ def list_public_facts(plan: Plan, total: int) -> list[str]:
 # What the report says of a release.
 
 
+def _describe_sizes(sizes: Sizes) -> str:
+    low, high = get_ends(sizes)
+    if isinstance(sizes, SizeClasses):
+        smaller = f"; a group smaller than {low} counts in the first" if low > 1 else ""
+        return f"the classes of sizes: {show_sizes(sizes)}{smaller}"
+    smaller = f", a smaller one at {low}" if low else ""
+    return f"the range of sizes: {low} to {high}; a larger group counts at {high}{smaller}"
+
+
 def describe_release(plan: Plan, total: int) -> str:
     """Describe what was released, in a sentence or two."""
-    low, high = plan.sizes
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     where = f"each of {regions:,} regions, on {len(plan.levels)} levels" if regions > 1 else "one region"
     return (
-        f"This page shows how many groups of each size, from {low:,} to {high:,}, there are in {where}: "
+        f"This page shows how many groups of each size, {_name_sizes(plan.sizes)}, there are in {where}: "
         f"{total:,} groups in all. The counts are not exact. Noise was added to them before anybody saw "
-        "them, so that they tell about regions rather than about any one person."
+        f"them, so that they tell about regions rather than about any one {plan.protect}."
     )
+
+
+def _name_sizes(sizes: Sizes) -> str:
+    if isinstance(sizes, SizeClasses):
+        return show_sizes(sizes)
+    return f"from {sizes[0]:,} to {sizes[1]:,}"
+
+
+WITHOUT = {
+    ("person", "public"): "if that person's records had not been there",
+    ("person", "private"): "if that person's records had not been there",
+    ("group", "public"): "if that group had been of any other size",
+    ("group", "private"): "if that group had not been there",
+}
+BET = {
+    ("person", "public"): "a person is in the data",
+    ("person", "private"): "a person is in the data",
+    ("group", "public"): "a group is of one of two sizes",
+    ("group", "private"): "a group is in the data",
+}
 
 
 def describe_safety(plan: Plan) -> list[str]:
     """Describe for whom the release is safe, from what, and within what limits."""
     epsilon = float(plan.epsilon)
     words = [
-        "Every single person in the data is protected, against everybody, whatever they know already. These "
-        "counts would have come out nearly as likely if that person's "
-        "records had not been there.",
+        f"Every single {plan.protect} in the data is protected, against everybody, whatever they know already. "
+        f"These counts would have come out nearly as likely {WITHOUT[plan.protect, plan.total]}.",
         _describe_strength(plan, epsilon),
         "So the counts may be published, copied, combined and computed with as you like: nothing that is "
         "done to them later weakens the protection. What does weaken it is another release from the same "
         "data: the budgets of all releases add up.",
     ]
-    if plan.delta is None:
+    if plan.delta is None and plan.protect == "person":
         words.append(
             "The promise is to a person. For several people together, such as a whole group of four, epsilon "
             f"counts as often as there are people: 4 x {show_short(plan.epsilon)} for four of them."
@@ -158,7 +222,7 @@ def _describe_strength(plan: Plan, epsilon: float) -> str:
     if plan.delta is not None:
         return factor
     return (
-        f"{factor} Somebody who holds it for an even bet that a person is in the data can be "
+        f"{factor} Somebody who holds it for an even bet that {BET[plan.protect, plan.total]} can be "
         f"{math.ceil(100 * odds / (1 + odds))} % sure at most after reading these counts, instead of 50 %."
     )
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tallytree.arrays import CHUNK_CELLS
 from tallytree.errors import FolderError, show
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, get_ends, list_edges
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -29,8 +29,8 @@ class Distributions:
 
     @cached_property
     def size(self) -> Ints:
-        """The sizes."""
-        return np.arange(self.sizes[0], self.sizes[1] + 1)
+        """The sizes; of a class the least one."""
+        return np.array(list_edges(self.sizes))
 
     @cached_property
     def running(self) -> Ints:
@@ -44,7 +44,7 @@ class Distributions:
 
     @cached_property
     def size_sum(self) -> Ints:
-        """The sum of the sizes of all groups: people, if groups are households."""
+        """The sum of the sizes of all groups: people, if groups are households. Of classes the least sum."""
         total: Ints = self.counts @ self.size
         return total
 
@@ -99,7 +99,7 @@ class Statistic:
         """Return the limits that its intervals cannot exceed."""
         if self.kind == "count":
             return 0.0, math.inf
-        return (0.0, 1.0) if self.kind == "share" else (float(sizes[0]), float(sizes[1]))
+        return (0.0, 1.0) if self.kind == "share" else get_ends(sizes)
 
 
 QUANTILES = {

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.statistics import QUANTILES, Distributions, find_statistics
-from tallytree.sizes import Sizes
+from tallytree.sizes import SizeClasses, Sizes, get_ends
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -47,7 +47,7 @@ class Figure:
 def find_largest(regions: Distributions) -> Floats:
     """Return the largest size that has groups; NaN in regions without any."""
     some = regions.counts != 0
-    largest = regions.size[-1] - np.argmax(some[:, ::-1], axis=1)
+    largest = regions.size[::-1][np.argmax(some[:, ::-1], axis=1)]
     return np.where(some.any(axis=1), largest, np.nan)
 
 
@@ -82,7 +82,10 @@ FIGURES: tuple[Figure, ...] = (
 
 def list_figures(sizes: Sizes) -> list[Figure]:
     """Return the figures of regions with these sizes."""
-    return [figure for figure in FIGURES if figure.size is None or sizes[0] <= figure.size <= sizes[1]]
+    low, high = get_ends(sizes)
+    if isinstance(sizes, SizeClasses):  # a class is no single size, and its sizes have no sum
+        return [figure for figure in FIGURES if figure.size is None and figure.statistic != "size_mean"]
+    return [figure for figure in FIGURES if figure.size is None or low <= figure.size <= high]
 
 
 def describe_figures(figures: Sequence[Figure], bounds: SummaryBounds | None) -> list[dict[str, object]]:

@@ -17,6 +17,7 @@ from tallytree.privacy.accuracy import find_accuracy
 from tallytree.releases.released import Released
 from tallytree.releases.statistics import Distributions, cut_distributions
 from tallytree.report.key_figures import Figure, describe_figures, list_figures, list_numbers
+from tallytree.sizes import SizeClasses, get_ends, name_size
 
 # A compact encoding of counts for the page: only cells that are not zero, as numbers of variable length.
 #
@@ -152,7 +153,12 @@ class Content:
 
 def gather(release: Released) -> Content:
     """Gather the levels from the root down, as many as fit on a page."""
-    hierarchy, (low, high), found = release.hierarchy, release.sizes, release.intervals
+    hierarchy, found = release.hierarchy, release.intervals
+    names_of_sizes = None
+    low, high = get_ends(release.sizes)
+    if isinstance(release.sizes, SizeClasses):  # by their places, with names to show
+        low, high = 0, len(release.sizes.edges) - 1
+        names_of_sizes = [name_size(release.sizes, place) for place in range(high + 1)]
     levels: list[dict[str, Any]] = []
     packed: list[PackedLevel] = []
     packed_figures: list[str] = []
@@ -174,6 +180,7 @@ def gather(release: Released) -> Content:
         packed_figures.append(told)
     facts = {
         "sizes": [low, high],
+        **({} if names_of_sizes is None else {"classes": names_of_sizes}),
         "total": release.total,
         "levels": levels,
         "leftOut": list(hierarchy.levels[len(levels) :]),

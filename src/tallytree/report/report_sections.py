@@ -26,6 +26,7 @@ from tallytree.releases.statement import (
     warn_of_epsilon,
 )
 from tallytree.report.report_content import PackedLevel
+from tallytree.sizes import get_ends
 from tallytree.solvers.checks import Check, Verification
 
 BAR = 1000
@@ -36,7 +37,7 @@ def write_lead(release: Released, verification: Verification) -> Html:
     """Write what was released, in a paragraph and a few figures."""
     plan = release.measurements.plan
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
-    low, high = release.sizes
+    low, high = get_ends(release.sizes)
     passed = sum(check.passed for check in verification.checks)
     warning = warn_of_epsilon(plan.epsilon)
     figures = [

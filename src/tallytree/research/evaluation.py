@@ -13,15 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.arrays import cut_rows, get_rows, get_shape
+from tallytree.arrays import cut_rows, get_rows, get_shape, get_total
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Mechanism
-from tallytree.mechanisms.registry import DEFAULT, find_mechanism
+from tallytree.mechanisms.registry import find_default, find_mechanism
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.measurements import Measurements
+from tallytree.privacy.neighbours import Protected, TotalKind
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.released import Released
@@ -60,12 +61,14 @@ def simulate(
     counts: GroupCounts,
     *,
     epsilon: Exact | None = None,
-    mechanism: str | Mechanism = DEFAULT,
+    mechanism: str | Mechanism | None = None,
     seed: int,
     budget: Mapping[str, Exact] | None = None,
     public_totals: str | None = None,
     delta: Exact | None = None,
     rho: Exact | None = None,
+    total: TotalKind = "public",
+    protect: Protected = "person",
     progress: Progress = no_progress,
 ) -> Simulation:
     """Run a mechanism with noise drawn from ``seed``. Not private: for data that is not sensitive.
@@ -78,7 +81,7 @@ def simulate(
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("A simulation is made from GroupCounts.")
-    method = find_mechanism(mechanism)
+    method = find_mechanism(mechanism or find_default(protect))
     noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
     plan = method.plan(
         counts.hierarchy,
@@ -89,10 +92,13 @@ def simulate(
         public_totals=public_totals,
         delta=delta,
         rho=rho,
+        total=total,
+        protect=protect,
     )
     measurements = measure_with_seed(plan, counts, noise=noise, progress=progress)
-    solution = method.postprocess(measurements, total=counts.total)
-    return Simulation(measurements, solution, counts.total)
+    solution = method.postprocess(measurements, total=plan.hide_total(counts.total))
+    made = counts.total if plan.has_public_total else get_total(solution.counts, 0)
+    return Simulation(measurements, solution, made)
 
 
 def evaluate(run: Simulation | Released, counts: GroupCounts) -> pa.Table:

@@ -16,7 +16,7 @@ from tallytree.markup import BAD, GOOD, QUIET, Html, tag, write_box, write_table
 from tallytree.privacy.neighbours import Neighbours
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import find_query
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, name_size
 
 Ints = npt.NDArray[np.int64]
 
@@ -94,13 +94,13 @@ class Verification:
 
 
 def verify_counts(
-    hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], total: int
+    hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], total: int, *, is_public: bool = True
 ) -> tuple[Check, ...]:
     """Check the paper's conditions 2 to 4 on released counts (regions x sizes for each level)."""
     return (
         check_consistency(hierarchy, sizes, counts),
         check_validity(hierarchy, sizes, counts),
-        check_faithfulness(hierarchy, counts, total),
+        check_faithfulness(hierarchy, counts, total, is_public=is_public),
     )
 
 
@@ -114,7 +114,7 @@ def check_consistency(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
                 region, size = _first(wrong)
                 example = (
                     f"{_place(hierarchy, level, start + region)} has {values[region, size]} groups of size "
-                    f"{sizes[0] + size}, its subregions {sums[region, size]}"
+                    f"{name_size(sizes, size)}, its subregions {sums[region, size]}"
                 )
     return Check("consistency", "subregions add up to their region", violations, example)
 
@@ -153,13 +153,15 @@ def check_validity(hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]) -
                 region, size = int(regions[wrong[0]]), int(columns[wrong[0]])
                 example = (
                     f"{_place(hierarchy, level, region)} has {values[wrong[0]]} groups of size "
-                    f"{sizes[0] + size}"
+                    f"{name_size(sizes, size)}"
                 )
     return Check("validity", "all counts are whole and not negative", violations, example)
 
 
-def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int) -> Check:
-    """Check condition 4: every level, with the leaves above it, adds up to the public total."""
+def check_faithfulness(
+    hierarchy: Hierarchy, counts: Sequence[Ints], total: int, *, is_public: bool = True
+) -> Check:
+    """Check condition 4: every level, with the leaves above it, adds up to the total."""
     violations, example = 0, ""
     ended = 0  # groups in leaves above the level
     for level, name in enumerate(hierarchy.levels):
@@ -173,7 +175,8 @@ def check_faithfulness(hierarchy: Hierarchy, counts: Sequence[Ints], total: int)
             violations += 1
             example = example or f"level {show(name)} has {found} groups, not {total}"
         ended += leaves
-    return Check("faithfulness", "every level adds up to the public total", violations, example)
+    kind = "public" if is_public else "released"
+    return Check("faithfulness", f"every level adds up to the {kind} total", violations, example)
 
 
 def check_budget(plan: Plan, epsilon: Fraction) -> Check:

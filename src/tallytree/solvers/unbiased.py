@@ -18,11 +18,11 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.accuracy import find_variance
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.plan import Plan
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import Sizes, list_edges
 
 Floats = npt.NDArray[np.float64]
 
-ADDITIVE = ("sizes", "cumulative")
+ADDITIVE = ("sizes", "cumulative", "above")
 """Queries whose answers add up over regions."""
 
 
@@ -52,18 +52,27 @@ def estimate_size_sums(measurements: Measurements) -> list[Estimates]:
 
 
 def _weigh_sizes(query: str, sizes: Sizes) -> Floats:
-    """Return the coefficient of each answer in the sum: sum_s s n_s = high c_high - sum_(s < high) c_s."""
+    """Return the coefficient of each answer in the sum of the sizes, a class counted by its least size.
+
+    With edges e and counts n, sum_k e_k n_k = e_K c_K - sum_(k < K) (e_(k+1) - e_k) c_k from below, and
+    e_1 x_1 + sum_(k > 1) (e_k - e_(k-1)) x_k from above.
+    """
+    edges = np.array(list_edges(sizes), dtype=np.float64)
     if query == "sizes":
-        return np.arange(sizes[0], sizes[1] + 1, dtype=np.float64)
-    weights = np.full(count_sizes(sizes), -1.0)
-    weights[-1] = sizes[1]
-    return weights
+        return edges
+    if query == "above":
+        return np.diff(edges, prepend=0.0)
+    return np.append(-np.diff(edges), edges[-1])
 
 
 def _subtract(query: str, answer: Estimates) -> Estimates:
     """Compute counts from cumulative answers."""
     if query == "sizes":
         return answer
+    if query == "above":
+        reverse = Estimates(answer.value[:, ::-1], answer.variance[:, ::-1])
+        found = _subtract("cumulative", reverse)
+        return Estimates(found.value[:, ::-1], found.variance[:, ::-1])
     variance = answer.variance.copy()
     variance[:, 1:] += answer.variance[:, :-1]
     return Estimates(np.diff(answer.value, axis=1, prepend=0.0), variance)

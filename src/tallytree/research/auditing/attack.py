@@ -46,7 +46,7 @@ from tallytree.research.auditing.exact_losses import (
     judge,
     plan_case,
 )
-from tallytree.sizes import count_sizes
+from tallytree.sizes import count_sizes, name_size
 
 # Many runs of a mechanism on the same counts, by the code that makes releases.
 
@@ -92,7 +92,7 @@ def look_at_counts(method: Mechanism, plan: Plan, measure: Measure) -> Look:
     """Return a function that shows what is released: the counts after post-processing."""
 
     def look(counts: GroupCounts) -> Ints:
-        return flatten(method.postprocess(measure(plan, counts), total=counts.total).counts)
+        return flatten(method.postprocess(measure(plan, counts), total=plan.hide_total(counts.total)).counts)
 
     return look
 
@@ -147,9 +147,9 @@ class Attack:
         """The region whose group moves, and its sizes before and after."""
         counts = self.pair.counts
         change = self.pair.neighbour.leaf - counts.leaf
-        (region, before), (_, after) = np.argwhere(change < 0)[0], np.argwhere(change > 0)[0]
-        low = counts.sizes[0]
-        return f"{counts.hierarchy.leaves[region][-1]}: {low + before} to {low + after}"
+        (region, after), gone = np.argwhere(change > 0)[0], np.argwhere(change < 0)
+        before = name_size(counts.sizes, int(gone[0][1])) if len(gone) else "nothing"
+        return f"{counts.hierarchy.leaves[region][-1]}: {before} to {name_size(counts.sizes, int(after))}"
 
 
 def find_targets(case: Case, plan: Plan) -> list[Pair]:

@@ -9,7 +9,7 @@ from tallytree import __version__
 from tallytree.research.auditing.attack import CONFIDENCE, Attack
 from tallytree.research.auditing.audit_run import Audit, AuditOfAll
 from tallytree.research.auditing.exact_losses import ATTACKED, ATTACKED_SMALL, Enumeration, Verdict
-from tallytree.sizes import count_sizes
+from tallytree.sizes import count_sizes, show_sizes
 
 # An audit in words: numbers, rows of a table, and the concluding sentence.
 
@@ -46,7 +46,7 @@ def write_case(found: Enumeration) -> list[str]:
         case.regions,
         ":".join(map(str, case.weights)) if case.weights else "even",
         "root" if found.public_totals is None else "all",
-        f"{case.sizes[0]} to {case.sizes[1]}",
+        show_sizes(case.sizes),
         f"{case.bounds.max_records} x {case.bounds.max_quantity}",
         f"{found.pairs:,}",
         write_number(found.stated),

@@ -14,7 +14,7 @@ from tallytree.privacy.budget import Exact, parse_exact
 from tallytree.progress import Progress, no_progress
 from tallytree.research.auditing.attack import ERROR, Attack, prepare_attacks
 from tallytree.research.auditing.exact_losses import CASES, Case, Enumeration, Verdict, enumerate_losses
-from tallytree.sizes import find_whole
+from tallytree.sizes import find_whole, state_sizes
 
 EPSILON = "2"
 """Large enough for an attack to succeed despite the noise. The scales are in proportion to 1 / epsilon."""
@@ -130,7 +130,7 @@ def _list_totals(method: Mechanism, case: Case) -> list[str | None]:
 def _list_enumeration(found: Enumeration) -> dict[str, Any]:
     return {
         "regions": found.case.regions,
-        "sizes": list(found.case.sizes),
+        **state_sizes(found.case.sizes),
         "max_records": found.case.bounds.max_records,
         "max_quantity": found.case.bounds.max_quantity,
         "weights": list(found.case.weights) if found.case.weights else None,

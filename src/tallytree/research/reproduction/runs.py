@@ -27,6 +27,7 @@ from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.noise import SeededNoise
 from tallytree.research.evaluation import Simulation, evaluate
 from tallytree.research.reproduction.paper_figures import Variant
+from tallytree.sizes import get_ends
 
 # The extent of the runs: as in the paper, or a quick look.
 
@@ -266,7 +267,7 @@ def run_job(job: Job, method: Mechanism, counts: GroupCounts, small: int, calls:
         times.append(time.perf_counter() - start)
     run = Simulation(noisy, solution, counts.total)
     errors = evaluate(run, counts).to_pylist()
-    first = slice(0, max(small - counts.sizes[0] + 1, 0))
+    first = slice(0, max(small - get_ends(counts.sizes)[0] + 1, 0))
     yield Run(
         job=job,
         real_epsilon=plan.epsilon,

@@ -20,7 +20,7 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.neighbours import Bounds
 from tallytree.research.reproduction import paper_figures
 from tallytree.research.reproduction.paper_figures import Published
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, get_ends
 
 # Facts about the data.
 
@@ -58,14 +58,14 @@ class Facts:
 def find_facts(counts: GroupCounts, small: int) -> Facts:
     """Compute the facts from the counts alone."""
     levels = counts.hierarchy.levels
-    root, low = counts.array(0)[0], counts.sizes[0]
+    root, low = counts.array(0)[0], get_ends(counts.sizes)[0]
     first = LEAST_LARGE - low
-    large, sizes = root[first:], np.arange(LEAST_LARGE, counts.sizes[1] + 1)
+    large, sizes = root[first:], np.arange(LEAST_LARGE, _most(counts) + 1)
     return Facts(
         levels=levels,
         regions=tuple(len(counts.hierarchy.regions(level)) for level in levels),
         groups=counts.total,
-        largest=counts.sizes[1],
+        largest=_most(counts),
         small=small,
         small_groups=float(root[: small - low + 1].sum() / max(counts.total, 1)),
         mean_large=float(large @ sizes / large.sum()) if large.any() else float("nan"),
@@ -76,7 +76,7 @@ def find_facts(counts: GroupCounts, small: int) -> Facts:
 def find_half(counts: GroupCounts) -> int:
     """Return the least size such that half of the groups are not larger."""
     below = np.cumsum(counts.array(0)[0])
-    return counts.sizes[0] + int(np.searchsorted(below, counts.total / 2))
+    return get_ends(counts.sizes)[0] + int(np.searchsorted(below, counts.total / 2))
 
 
 CENSUS, TAXI, KUO, TLC, SYNTHETIC = "census", "taxi", "kuo", "tlc", "synthetic"
@@ -145,7 +145,7 @@ class Dataset:
     @property
     def sizes(self) -> int:
         """The largest size, N."""
-        return self.counts.sizes[1]
+        return _most(self.counts)
 
     @cached_property
     def key(self) -> str:
@@ -203,8 +203,8 @@ def load_census(folder: Path) -> Dataset:
             f"part of this project) by the paper's recipe: sizes 1 to {LEAST_LARGE - 1} as published; the "
             f"households of {LEAST_LARGE} or more spread over a geometric tail with ratio "
             f"{table.tail_ratio:.4f}, which gives them their published mean size of {table.mean_large:.2f}; "
-            f"{OUTLIERS} outliers of size {LEAST_OUTLIER} to {counts.sizes[1]:,}. How exactly, and what the "
-            f"paper leaves open, is said in `tallytree.datasets.census`. {_compare_with_paper(counts)}"
+            f"{OUTLIERS} outliers of size {LEAST_OUTLIER} to {_most(counts):,}. How exactly, and what "
+            f"the paper leaves open, is said in `tallytree.datasets.census`. {_compare_with_paper(counts)}"
         ),
     )
 
@@ -225,6 +225,10 @@ def invent_census() -> Dataset:
             f"in the paper (`tallytree.datasets.invented`). {_compare_with_paper(counts)}"
         ),
     )
+
+
+def _most(counts: GroupCounts) -> int:
+    return get_ends(counts.sizes)[1]
 
 
 def _compare_with_paper(counts: GroupCounts) -> str:
@@ -253,7 +257,7 @@ def invent_taxis() -> Dataset:
         description=(
             f"**Invented**, with the shape that the paper describes: {paper_figures.ZONES} zones in "
             f"{paper_figures.BOROUGHS} boroughs, {counts.total:,} taxis as groups, the size of a group its "
-            f"pickups, N = {counts.sizes[1]:,} (`tallytree.datasets.invented`). The files that the paper "
+            f"pickups, N = {_most(counts):,} (`tallytree.datasets.invented`). The files that the paper "
             f"used name no taxis any more. *Small* sizes are those up to {half:,}, which half of the "
             "groups have."
         ),
@@ -276,7 +280,7 @@ def load_taxis(folder: Path) -> Dataset:
         invented=False,
         description=(
             f"Trip records of New York's TLC (`{trips}`, `{zones}`), counted by `tallytree.datasets.taxi`: "
-            f"{counts.total:,} groups of size 1 to {counts.sizes[1]:,} (a larger one counts there) in "
+            f"{counts.total:,} groups of size 1 to {_most(counts):,} (a larger one counts there) in "
             f"{len(counts.hierarchy.leaves)} zones. *Small* sizes are those up to {half:,}. The paper has no "
             "figures on these data."
         ),
@@ -308,7 +312,7 @@ def load_kuo(folder: Path) -> Dataset:
         invented=False,
         description=(
             f"The taxi data of Kuo et al. (VLDB 2018; `{KUO_FILE}`, which are not part of this project), as "
-            f"published: {counts.total:,} groups of size 1 to {counts.sizes[1]:,} in {leaves} neighbourhoods "
+            f"published: {counts.total:,} groups of size 1 to {_most(counts):,} in {leaves} neighbourhoods "
             f"of {halves} halves of Manhattan. A group is a taxi in a neighbourhood, its size the number of "
             f"its pickups there in 2013. *Small* sizes are those up to {half:,}, which half of the groups "
             "have. The paper's own Taxi figures say nothing about these data, and are not shown beside them."
