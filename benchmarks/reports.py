@@ -23,6 +23,7 @@ from benchmarks.timing import best, time_call
 from tallytree.datasets.invented import generate_nation
 from tallytree.intervals.replicates import REPLICATES
 from tallytree.report.report_page import write_report
+from tallytree.sizes import count_sizes
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -73,11 +74,10 @@ def measure(release: tt.Release, turns: int, browser: Browser, replicates: int =
         )
         size = file.stat().st_size
         opening, empty = measure_opening(file, turns, browser)
-    low, high = release.sizes
     return {
         "facts": facts,
         "regions": release.hierarchy.region_count,
-        "sizes": high - low + 1,
+        "sizes": count_sizes(release.sizes),
         "mechanism": release.manifest["mechanism"]["name"],
         "turns": turns,
         "replicates": replicates,

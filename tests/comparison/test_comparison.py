@@ -24,6 +24,7 @@ from tallytree.comparison.differences import Comparison
 from tallytree.counts.count_files import write_counts
 from tallytree.errors import CountsError, FolderError, HierarchyError, InputError, ViewError
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
+from tallytree.sizes import get_ends
 from tests.bad_input_support import HOSTILE_NAMES, Bench, Case, Commands, list_cases, refused, write_files
 from tests.commands import Run
 from tests.report.report_support import make_hostile_release, make_release
@@ -42,12 +43,12 @@ def release_of(
     return tt.release(tt.GroupCounts(hierarchy, sizes, leaf), epsilon=epsilon, mechanism="direct-dp")
 
 
-def list_cells(release: tt.Release, level: int, sizes: tuple[int, int]) -> Cells:
+def list_cells(release: tt.Release, level: int, low: int, high: int) -> Cells:
     """The counts of a level by region and size, what is outside the sizes at their ends."""
     cells: Cells = {}
     for path, row in zip(release.hierarchy.regions(level), release.counts[level].tolist(), strict=True):
-        for size, groups in enumerate(row, start=release.sizes[0]):
-            place = (path, min(max(size, sizes[0]), sizes[1]))
+        for size, groups in enumerate(row, start=get_ends(release.sizes)[0]):
+            place = (path, min(max(size, low), high))
             cells[place] = cells.get(place, 0) + groups
     return cells
 
@@ -68,11 +69,11 @@ def test_figures_equal_their_definitions(
 ) -> None:
     a, b = release_of(sorted(some), sizes_a, seed), release_of(sorted(others), sizes_b, seed + 1)
     found = tt.compare(a, b, top=4)
-    low, high = found.sizes
+    low, high = get_ends(found.sizes)
     assert (low, high) == (max(sizes_a[0], sizes_b[0]), min(sizes_a[1], sizes_b[1]))
     assert len(found.levels) == min(len(a.hierarchy.levels), len(b.hierarchy.levels))
     for index, level in enumerate(found.levels):
-        first, second = list_cells(a, index, found.sizes), list_cells(b, index, found.sizes)
+        first, second = list_cells(a, index, low, high), list_cells(b, index, low, high)
         regions_a, regions_b = set(a.hierarchy.regions(index)), set(b.hierarchy.regions(index))
         both = regions_a & regions_b
         apart = {cell: second[cell] - first[cell] for cell in first if cell[0] in both}

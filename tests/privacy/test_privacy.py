@@ -18,7 +18,7 @@ from tallytree.errors import CountsError, MechanismError, PrivacyError
 from tallytree.limits import MAX_MEASURED, MAX_SCALE
 from tallytree.privacy.budget import MOST_DIGITS, Budget, parse_exact, show_exact, split_budget
 from tallytree.privacy.door import _add_and_clamp, measure
-from tallytree.privacy.neighbours import Bounds, check_bounds, enumerate_additions
+from tallytree.privacy.neighbours import Bounds, Neighbours, check_bounds, enumerate_additions
 from tallytree.privacy.noise import OpenDPNoise, SeededNoise, round_scale_up
 from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import QUERIES
@@ -88,8 +88,9 @@ def test_the_sensitivity_is_exact_for_every_range_of_sizes(m: int, z: int, sizes
             assert furthest == (0, 0)
             two = (sizes[0], sizes[0] + 1)
             count = len(here)
-            assert level.sensitivity == query.sensitivity(bounds, two, count) > 0
-            assert other.sensitivity == query.squared_sensitivity(bounds, two, count) > 0
+            persons = Neighbours(bounds=bounds)
+            assert level.sensitivity == query.sensitivity(persons, two, count) > 0
+            assert other.sensitivity == query.squared_sensitivity(persons, two, count) > 0
 
 
 def test_a_quantity_beyond_the_range_of_sizes_costs_nothing_more() -> None:
@@ -144,7 +145,7 @@ def test_the_parts_add_up_to_epsilon_exactly(epsilon: Fraction, weights: list[in
 @pytest.mark.parametrize(
     "unit", [{"epsilon": "0.123456789012345678"}, {"rho": "0.123456789012345678", "delta": "1e-9"}]
 )
-def test_whole_numbers_of_numpy_never_overflow_in_a_plan(unit: dict[str, str]) -> None:
+def test_whole_numbers_of_numpy_never_overflow_in_a_plan(unit: dict[str, Any]) -> None:
     h = tt.Hierarchy.from_paths(["a", "b", "c", "d"], [("r", "x", "y", "z")])
     numpys: Any = np.int64
     plans = [

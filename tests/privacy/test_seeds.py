@@ -175,7 +175,7 @@ class Duck:
 class Smuggler(CumulativeJoint):
     """A mechanism that returns what a simulation made, whatever was measured."""
 
-    def solve(self, plan: Plan, values: Any, *, total: int) -> Solution:
+    def solve(self, plan: Plan, values: Any, *, total: int | None) -> Solution:
         return simulate().solution
 
 

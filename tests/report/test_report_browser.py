@@ -117,7 +117,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "Smallest",
         "smallest_size",
         "count",
-        lambda regions: np.argmax(regions.counts != 0, axis=1) + regions.sizes[0],
+        lambda regions: regions.size[np.argmax(regions.counts != 0, axis=1)],
         shade="Smallest size",
     )
     with pytest.MonkeyPatch.context() as patched:

@@ -52,6 +52,7 @@ from tallytree.research.reproduction.run_results import (
     spread,
 )
 from tallytree.research.reproduction.study_data import KUO
+from tallytree.sizes import count_sizes
 from tests.research.reproduction_support import (
     CUMULATIVE,
     DIRECT,
@@ -210,7 +211,7 @@ def test_the_numbers_choose_the_words_on_kuo() -> None:
 def test_shared_noise_is_the_same_in_all_regions() -> None:
     counts = summarise(name=KUO).dataset.counts
     plan = MATCHED.make().plan(counts.hierarchy, sizes=counts.sizes, epsilon="1")
-    noisy = measure_with_seed(plan, counts, noise=SharedNoise(3, counts.sizes[1]))
+    noisy = measure_with_seed(plan, counts, noise=SharedNoise(3, count_sizes(counts.sizes)))
     draws = np.concatenate([a - b for a, b in zip(noisy.values, plan.answers(counts), strict=True)])
     assert (draws == draws[0]).all()
     assert draws[0].any()

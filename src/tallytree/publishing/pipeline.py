@@ -64,10 +64,10 @@ def release(
     loss is counted as the largest rho of zero-concentrated differential privacy that implies it, or as the
     ``rho`` that is given in place of epsilon.
 
-    ``protect`` says whether a "person" is protected (the default) or a whole "group", which needs no bounds on
-    persons, and for which ``direct-dp`` is the default mechanism. With ``total="private"``, neither the list
-    of groups nor their number is taken as public: groups may appear and vanish with a person. The released
-    total is then an estimate.
+    ``protect`` says whether a "person" is protected (the default) or a whole "group", which needs no bounds
+    on persons, and for which ``direct-dp`` is the default mechanism. With ``total="private"``, neither the
+    list of groups nor their number is taken as public: groups may appear and vanish with a person. The
+    released total is then an estimate.
 
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend

@@ -189,8 +189,8 @@ def describe_safety(plan: Plan) -> list[str]:
     """Describe for whom the release is safe, from what, and within what limits."""
     epsilon = float(plan.epsilon)
     words = [
-        f"Every single {plan.protect} in the data is protected, against everybody, whatever they know already. "
-        f"These counts would have come out nearly as likely {WITHOUT[plan.protect, plan.total]}.",
+        f"Every single {plan.protect} in the data is protected, against everybody, whatever they know "
+        f"already. These counts would have come out nearly as likely {WITHOUT[plan.protect, plan.total]}.",
         _describe_strength(plan, epsilon),
         "So the counts may be published, copied, combined and computed with as you like: nothing that is "
         "done to them later weakens the protection. What does weaken it is another release from the same "

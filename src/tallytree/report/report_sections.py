@@ -17,8 +17,8 @@ from tallytree.releases.statement import (
     ENFORCED,
     describe_adjustment,
     describe_budget,
-    describe_empty_groups,
     describe_epsilon,
+    describe_groups,
     describe_protection,
     describe_release,
     describe_safety,
@@ -98,7 +98,7 @@ def write_privacy(release: Released) -> Html:
         tag("h3", "What it does not hide"),
         tag("p", "These facts are taken as known to everyone, and are not protected:"),
         tag("ul", *(tag("li", fact) for fact in list_public_facts(plan, release.total))),
-        tag("p", describe_empty_groups(plan, frame, enforced)),
+        tag("p", describe_groups(plan, frame, enforced)),
         *([tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in notes))] if notes else []),
     ]
     numbers = [
