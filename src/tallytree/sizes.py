@@ -139,6 +139,8 @@ def state_sizes(sizes: Sizes) -> dict[str, list[int]]:
 
 def read_sizes(facts: Mapping[str, Any]) -> Sizes:
     """Return the sizes that a file states."""
+    if "classes" in facts and "sizes" in facts:
+        raise CountsError("There are both a range and classes of sizes.")
     return SizeClasses(facts["classes"]) if "classes" in facts else check_sizes(facts["sizes"])
 
 

@@ -30,7 +30,7 @@ from tallytree.releases.statement import (
     describe_protection,
     list_public_facts,
 )
-from tallytree.sizes import check_sizes, read_sizes, state_sizes
+from tallytree.sizes import read_sizes, state_sizes
 from tallytree.solvers.solution import Solution
 
 # The installed versions of other packages.
@@ -76,7 +76,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         DIGEST,
     ),
     "software": ("tallytree", *PACKAGES),
-    "data": ("levels", "regions", "sizes", "total", "frame"),
+    "data": ("levels", "regions", "sizes", "classes", "total", "frame"),
     "mechanism": ("name", "symbol", "options", "exact"),
     "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
     "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
@@ -153,8 +153,7 @@ def state_privacy(
         "epsilon": str(plan.epsilon),
         **_state_concentrated(plan),
         "neighbours": describe_neighbours(plan),
-        "protect": plan.protect,
-        "total": plan.total,
+        **_state_kinds(plan),
         "max_records": plan.bounds.max_records,
         "max_quantity": plan.bounds.max_quantity,
         "bounds": ENFORCED if enforced else ON_TRUST,
@@ -174,6 +173,12 @@ def state_privacy(
         "assumed": list(assumptions),
         "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
     }
+
+
+def _state_kinds(plan: Plan) -> dict[str, str]:
+    """Return who is protected, and whether the total is public, where they are not the ordinary ones."""
+    kinds: dict[str, str] = {"protect": plan.protect, "total": plan.total}
+    return {} if kinds == {"protect": "person", "total": "public"} else kinds
 
 
 def _state_concentrated(plan: Plan) -> dict[str, str]:
@@ -260,7 +265,7 @@ def parse_manifest(text: str) -> Manifest:
         _check_regions(data["regions"], len(levels))
         read_exact(manifest["privacy"]["epsilon"])
         read_receipt(manifest)
-        check_sizes(data["sizes"])
+        read_sizes(data)
         if not isinstance(manifest["files"], dict):
             raise TypeError
     except FolderError:

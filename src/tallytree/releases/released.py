@@ -47,7 +47,7 @@ from tallytree.releases.region_views import RegionView
 from tallytree.releases.release_columns import make_pandas, make_polars, make_schema, stream, tabulate_parts
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import read_in_order, read_regions, read_values
-from tallytree.sizes import Sizes, check_sizes, count_sizes, show_sizes
+from tallytree.sizes import Sizes, count_sizes, read_sizes, show_sizes
 from tallytree.solvers.checks import (
     Check,
     Verification,
@@ -298,7 +298,7 @@ def read_folder(folder: str | os.PathLike[str], kind: type[Kind]) -> Kind:
 def _read_parts(path: Path, kind: type[Kind]) -> Kind:
     content = read_manifest(path / MANIFEST)
     manifest = parse_manifest(content.decode())
-    sizes = check_sizes(manifest["data"]["sizes"])
+    sizes = read_sizes(manifest["data"])
     levels, regions = manifest["data"]["levels"], manifest["data"]["regions"]
     stated = StatedIntervals.of(manifest["intervals"]) if manifest.get("intervals") is not None else None
     rows = sum(regions) * count_sizes(sizes)
