@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.releases.interval_bounds import SummaryBounds
-from tallytree.releases.statistics import find_statistics, summarize
-from tallytree.sizes import Sizes
+from tallytree.releases.statistics import list_statistics, summarize
+from tallytree.sizes import SizeClasses, Sizes
 from tallytree.solvers.unbiased import Estimates
 
 Ints = npt.NDArray[np.int64]
@@ -22,7 +22,7 @@ class SummaryPool:
 
     def __init__(self, released: Ints, sizes: Sizes) -> None:
         self._sizes = sizes
-        self._statistics = find_statistics()
+        self._statistics = list_statistics(sizes)
         self._value = summarize(released, sizes, self._statistics)
         self._made: list[Floats] = []
 
@@ -63,6 +63,9 @@ class SummaryPool:
                 low[:, place], high[:, place] = np.floor(low[:, place]), np.ceil(high[:, place])
             elif statistic.kind == "size":  # an interval scaled by 1.2 must still contain a size
                 low[:, place], high[:, place] = np.rint(low[:, place]), np.rint(high[:, place])
+                if isinstance(self._sizes, SizeClasses):
+                    for end in (low, high):
+                        end[:, place] = _find_classes(end[:, place], self._sizes)
         names = tuple(statistic.name for statistic in self._statistics)
         if sums is not None:
             self._look_around(sums, coverage, np.sqrt(squares / times), low, high)
@@ -79,7 +82,9 @@ class SummaryPool:
     def _look_around(self, sums: Estimates, coverage: float, off: Floats, low: Floats, high: Floats) -> None:
         """Set intervals around unbiased sums, and around means where the number of groups is known."""
         place = {statistic.name: at for at, statistic in enumerate(self._statistics)}
-        total, mean, groups = place["size_sum"], place["size_mean"], self._value[:, place["groups"]]
+        least = "_least" if isinstance(self._sizes, SizeClasses) else ""
+        total, mean = place[f"size_sum{least}"], place[f"size_mean{least}"]
+        groups = self._value[:, place["groups"]]
         estimate, deviation = sums.value[:, 0], np.sqrt(sums.variance[:, 0])
         reach = NormalDist().inv_cdf((1 + coverage) / 2) * deviation
         better = deviation < off[:, total]
@@ -110,6 +115,13 @@ def _bound_sizes(error: Floats, seen: npt.NDArray[np.bool_], tail: float) -> tup
     down = np.nanquantile(known, tail, axis=0, method="lower")
     up = np.nanquantile(known, 1 - tail, axis=0, method="higher")
     return down, up
+
+
+def _find_classes(size: Floats, classes: SizeClasses) -> Floats:
+    """The least size of the class of each size; NaN stays."""
+    edges = np.array(classes.edges, dtype=np.float64)
+    place = np.clip(np.searchsorted(edges, size, side="right") - 1, 0, len(edges) - 1)
+    return np.where(np.isnan(size), np.nan, edges[place])
 
 
 def find_widths(first: Sequence[SummaryPool], second: Sequence[SummaryPool]) -> Floats:

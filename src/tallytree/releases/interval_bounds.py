@@ -25,6 +25,7 @@ from tallytree.releases.release_columns import (
     CellRows,
     Column,
     find_columns,
+    list_sizes,
     make_plain,
     make_schema,
     name_regions,
@@ -135,7 +136,7 @@ def write_intervals(
     intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], folder: Path
 ) -> dict[str, str]:
     """Write both files into a folder, each complete or not at all; return their hashes."""
-    schema = make_cell_schema(hierarchy)
+    schema = make_cell_schema(hierarchy, sizes)
     with replace_file(folder / INTERVALS) as stage:
         written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
     with replace_file(folder / SUMMARIES) as stage:
@@ -143,9 +144,9 @@ def write_intervals(
     return {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
 
 
-def make_cell_schema(hierarchy: Hierarchy) -> pa.Schema:
+def make_cell_schema(hierarchy: Hierarchy, sizes: Sizes) -> pa.Schema:
     """Return the schema of the table of all cells."""
-    return make_schema(hierarchy.levels, "groups", *(column.name for column in find_columns()))
+    return make_schema(hierarchy.levels, "groups", *(column.name for column in find_columns()), sizes=sizes)
 
 
 def tabulate_cells(
@@ -184,11 +185,11 @@ def tabulate_cell_rows(
     columns: list[Any] = [
         *name_regions(hierarchy, level, *some, region),
         repeat_name(hierarchy.levels[level], len(region)),
-        pa.array(told.size),
+        *list_sizes(sizes, size),
         pa.array(told.groups),
         *(pa.array(column.find(told), column.type) for column in find_columns()),
     ]
-    return pa.table(columns, schema=make_cell_schema(hierarchy))
+    return pa.table(columns, schema=make_cell_schema(hierarchy, sizes))
 
 
 def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
@@ -264,10 +265,10 @@ class StatedIntervals:
             raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
         return cls(coverage, replicates, seed, find_columns(columns), find_statistics(told))
 
-    def check_footers(self, folder: Path, levels: Sequence[str], regions: int, cells: int) -> None:
-        """Refuse both files if their footers do not fit these numbers of regions and cells."""
-        columns = make_schema(levels, "groups", *(column.name for column in self.columns)).names
-        check_footer(folder / INTERVALS, columns, fewest=0, most=cells)
+    def check_footers(self, folder: Path, levels: Sequence[str], regions: int, sizes: Sizes) -> None:
+        """Refuse both files if their footers do not fit this number of regions, and these sizes."""
+        columns = make_schema(levels, "groups", *(column.name for column in self.columns), sizes=sizes).names
+        check_footer(folder / INTERVALS, columns, fewest=0, most=regions * count_sizes(sizes))
         rows = regions * len(self.statistics)
         check_footer(folder / SUMMARIES, [*levels, "level", "statistic", *FIGURES], fewest=rows, most=rows)
 

@@ -20,7 +20,7 @@ from tallytree.markup import BOX, embed, shorten, tag, write_box, write_paragrap
 from tallytree.releases.interval_bounds import tabulate_cell_rows
 from tallytree.releases.release_columns import make_pandas, make_plain, make_polars, tabulate_rows
 from tallytree.releases.statistics import find_quantiles
-from tallytree.sizes import Sizes, list_edges
+from tallytree.sizes import SizeClasses, Sizes, find_place, list_edges, name_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,10 @@ class RegionView:
 
     @property
     def mean(self) -> float | None:
-        """The mean size of a group; None if there are no groups. Larger groups count at the largest size."""
+        """The mean size of a group; None if there are no groups. Larger groups count at the largest size.
+
+        Of classes it is the least that it can be: a group counts at the least size of its class.
+        """
         if not self.total:
             return None
         return float((self.groups * np.array(list_edges(self.sizes))).sum() / self.total)
@@ -129,7 +132,12 @@ class RegionView:
         mean, median, most = self.mean, self.quantile(0.5), self.quantile(0.9)
         facts = [f"{self.total:,} groups"]
         if mean is not None:
-            facts += [f"mean size {mean:,.2f}", f"median {median:,}", f"nine of ten up to {most:,}"]
+            least = "at least " if isinstance(self.sizes, SizeClasses) else ""
+            facts += [
+                f"mean size {least}{mean:,.2f}",
+                f"median {self._name(median)}",
+                f"nine of ten up to {self._name(most)}",
+            ]
         below = len(self.release.hierarchy.children(self.depth, self.index))
         if below:
             facts.append(f"{below:,} subregion{'s'[: below > 1]}")
@@ -139,6 +147,9 @@ class RegionView:
             return tag("div", embed(picture.svg, f"{picture.title}: groups by size"), words, style=BOX)
         path = [piece for own in self.path for piece in (" > ", shorten(own))][1:]
         return write_box(tag("span", *path), words)
+
+    def _name(self, size: int | None) -> str:
+        return name_size(self.sizes, find_place(self.sizes, size or 0))
 
     def __repr__(self) -> str:
         return f"RegionView({show(' > '.join(self.path))}, {self.total:,} groups)"

@@ -18,7 +18,7 @@ from tallytree.arrays import cut_rows, get_cells, get_rows, get_shape
 from tallytree.errors import FolderError, HierarchyError, ViewError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import encode_column
-from tallytree.sizes import Sizes, list_edges
+from tallytree.sizes import SizeClasses, Sizes, list_edges
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +92,7 @@ def find_columns(names: Sequence[str] | None = None) -> tuple[Column, ...]:
 
 
 FIXED = (
-    *("level", "size", "groups", "measured"),
+    *("level", "size", "size_high", "groups", "measured"),
     *("statistic", "value", "low", "high", "bias", "error", "estimate", "variance"),
 )
 """The columns other than the levels: of counts and measurements, summaries and unbiased estimates."""
@@ -110,11 +110,22 @@ def check_level_names(levels: Sequence[str]) -> None:
             )
 
 
-def make_schema(levels: Sequence[str], *values: str) -> pa.Schema:
-    """Return the schema of a table."""
+def make_schema(levels: Sequence[str], *values: str, sizes: Sizes | None = None) -> pa.Schema:
+    """Return the schema of a table: of classes, the last size too, which the last class does not have."""
     names = [(name, NAME) for name in (*levels, "level")]
     types = {column.name: column.type for column in COLUMNS}
-    return pa.schema([*names, *((name, types.get(name, pa.int64())) for name in ("size", *values))])
+    size = ("size", "size_high") if isinstance(sizes, SizeClasses) else ("size",)
+    return pa.schema([*names, *((name, types.get(name, pa.int64())) for name in (*size, *values))])
+
+
+def list_sizes(sizes: Sizes, place: Ints) -> list[pa.Array[Any]]:
+    """Return the columns of sizes: the sizes at these places or, of classes, the first and the last size."""
+    edges = np.array(list_edges(sizes))
+    columns: list[pa.Array[Any]] = [pa.array(edges[place])]
+    if isinstance(sizes, SizeClasses):
+        last = np.append(edges[1:] - 1, 0)
+        columns.append(pa.array(last[place], mask=place == len(edges) - 1))
+    return columns
 
 
 def stream(parts: Iterable[pa.Table], schema: pa.Schema) -> pa.RecordBatchReader:
@@ -161,9 +172,8 @@ def tabulate_rows(
         region = region - start
     names = name_regions(hierarchy, level, start, stop, region)
     columns = [*names, repeat_name(hierarchy.levels[level], len(region))]
-    schema = make_schema(hierarchy.levels, value)
-    edges = np.array(list_edges(sizes))
-    return pa.table([*columns, pa.array(edges[size]), pa.array(values)], schema=schema)
+    schema = make_schema(hierarchy.levels, value, sizes=sizes)
+    return pa.table([*columns, *list_sizes(sizes, size), pa.array(values)], schema=schema)
 
 
 def name_regions(

@@ -175,9 +175,9 @@ class Released:
     def _stream(self) -> pa.RecordBatchReader:
         where = self.hierarchy, self.sizes, self.counts
         if self.intervals is None:
-            schema = make_schema(self.hierarchy.levels, "groups")
+            schema = make_schema(self.hierarchy.levels, "groups", sizes=self.sizes)
             return stream(tabulate_parts(*where, value="groups", zeros=False), schema)
-        return stream(tabulate_cells(self.intervals, *where), make_cell_schema(self.hierarchy))
+        return stream(tabulate_cells(self.intervals, *where), make_cell_schema(self.hierarchy, self.sizes))
 
     def region(self, *path: str) -> RegionView:
         """Return a region, by the names from the root down to it; without names, the root."""
@@ -230,7 +230,7 @@ class Released:
 
     def _write(self, path: Path, arrays: Sequence[Ints], value: str, *, zeros: bool) -> str:
         parts = tabulate_parts(self.hierarchy, self.sizes, arrays, value=value, zeros=zeros)
-        return write_file(parts, make_schema(self.hierarchy.levels, value), path)
+        return write_file(parts, make_schema(self.hierarchy.levels, value, sizes=self.sizes), path)
 
     def _repr_html_(self) -> str:
         plan = self.measurements.plan
@@ -302,10 +302,11 @@ def _read_parts(path: Path, kind: type[Kind]) -> Kind:
     levels, regions = manifest["data"]["levels"], manifest["data"]["regions"]
     stated = StatedIntervals.of(manifest["intervals"]) if manifest.get("intervals") is not None else None
     rows = sum(regions) * count_sizes(sizes)
-    check_footer(path / MEASUREMENTS, make_schema(levels, "measured").names, fewest=rows, most=rows)
-    check_footer(path / RELEASE, make_schema(levels, "groups").names, fewest=0, most=rows)
+    measured, released = (make_schema(levels, value, sizes=sizes).names for value in ("measured", "groups"))
+    check_footer(path / MEASUREMENTS, measured, fewest=rows, most=rows)
+    check_footer(path / RELEASE, released, fewest=0, most=rows)
     if stated is not None:
-        stated.check_footers(path, levels, sum(regions), rows)
+        stated.check_footers(path, levels, sum(regions), sizes)
     hierarchy, values = _read_measurements(path / MEASUREMENTS, levels, sizes, rows)
     plan = read_plan(manifest, hierarchy)
     counts = read_values(

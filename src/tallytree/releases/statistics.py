@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tallytree.arrays import CHUNK_CELLS
 from tallytree.errors import FolderError, show
-from tallytree.sizes import Sizes, get_ends, list_edges
+from tallytree.sizes import SizeClasses, Sizes, get_ends, list_edges
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -94,6 +94,8 @@ class Statistic:
     find: Callable[[Distributions], npt.NDArray[Any]]
     """A number for each region; NaN where a region without groups has none."""
     kind: Kind
+    of: Literal["sizes", "classes", "both"] = "both"
+    """Whether it can be told of single sizes, or of classes: of these only bounds of sums are known."""
 
     def limits(self, sizes: Sizes) -> tuple[float, float]:
         """Return the limits that its intervals cannot exceed."""
@@ -113,8 +115,10 @@ QUANTILES = {
 
 STATISTICS: tuple[Statistic, ...] = (
     Statistic("groups", lambda regions: regions.groups, "count"),
-    Statistic("size_sum", lambda regions: regions.size_sum, "count"),
-    Statistic("size_mean", lambda regions: regions.share(regions.size_sum), "mean"),
+    Statistic("size_sum", lambda regions: regions.size_sum, "count", "sizes"),
+    Statistic("size_mean", lambda regions: regions.share(regions.size_sum), "mean", "sizes"),
+    Statistic("size_sum_least", lambda regions: regions.size_sum, "count", "classes"),
+    Statistic("size_mean_least", lambda regions: regions.share(regions.size_sum), "mean", "classes"),
     *(
         Statistic(name, partial(Distributions.quantile, share=share), "size")
         for name, share in QUANTILES.items()
@@ -125,20 +129,26 @@ EARLIEST = ("groups", "size_sum", "size_mean", *QUANTILES)
 """The statistics of version 0.1.0, and of folders that do not name theirs."""
 
 
-def find_statistics(names: Sequence[str] | None = None) -> tuple[Statistic, ...]:
-    """Return the statistics of these names; by default all."""
+def find_statistics(names: Sequence[str]) -> tuple[Statistic, ...]:
+    """Return the statistics of these names."""
     known = {statistic.name: statistic for statistic in STATISTICS}
-    for name in () if names is None else names:
+    for name in names:
         if name not in known:
             raise FolderError(
                 f"The release tells a statistic of its regions that this version does not know: {show(name)}."
             )
-    return tuple(known[name] for name in (known if names is None else names))
+    return tuple(known[name] for name in names)
+
+
+def list_statistics(sizes: Sizes) -> tuple[Statistic, ...]:
+    """Return the statistics that can be told of these sizes."""
+    other = "sizes" if isinstance(sizes, SizeClasses) else "classes"
+    return tuple(statistic for statistic in STATISTICS if statistic.of != other)
 
 
 def summarize(counts: Ints, sizes: Sizes, statistics: Sequence[Statistic] | None = None) -> Floats:
     """Compute statistics (default: all), regions x statistics; NaN where a region without groups has none."""
-    told = find_statistics() if statistics is None else statistics
+    told = list_statistics(sizes) if statistics is None else statistics
     parts = cut_distributions(counts, sizes)
     return np.concatenate(
         [np.column_stack([each.find(part) for each in told]) for part in parts], dtype=float

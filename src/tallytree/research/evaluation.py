@@ -26,7 +26,7 @@ from tallytree.privacy.neighbours import Protected, TotalKind
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.released import Released
-from tallytree.sizes import Sizes
+from tallytree.sizes import Sizes, list_edges
 from tallytree.solvers.checks import count_inconsistencies
 from tallytree.solvers.solution import Solution
 
@@ -101,12 +101,18 @@ def simulate(
     return Simulation(measurements, solution, made)
 
 
+COLUMNS = ("level", "l1", "emd", "violations", "emd_above", "groups_off", "size_sum_off")
+
+
 def evaluate(run: Simulation | Released, counts: GroupCounts) -> pa.Table:
     """Return the errors of a run, a row for each level. Reveals the truth: for data that is not sensitive.
 
     ``l1`` is the paper's error, the sum of ``|n^ - n|`` over regions and sizes; ``emd`` is the mean over the
     level's regions of the sum of ``|c^ - c|`` over sizes (how far groups were moved along the sizes);
-    ``violations`` are the regions and sizes whose subregions do not add up to them.
+    ``violations`` are the regions and sizes whose subregions do not add up to them. ``emd_above`` is like
+    ``emd`` with the groups of at least each size, |x^ - x|, which a total that is not exact does not fill up.
+    ``groups_off`` and ``size_sum_off`` are the mean errors of the regions' numbers of groups and sums of
+    sizes (of classes: of their least sizes).
 
     >>> import tallytree as tt
     >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
@@ -119,17 +125,24 @@ def evaluate(run: Simulation | Released, counts: GroupCounts) -> pa.Table:
         raise CountsError("A Simulation or a Release is compared with GroupCounts.")
     if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
         raise CountsError("The counts to compare with are on other regions or sizes than the run.")
-    rows: dict[str, list[str | int | float]] = {"level": [], "l1": [], "emd": [], "violations": []}
+    edges = np.array(list_edges(counts.sizes))
+    rows: dict[str, list[str | int | float]] = {name: [] for name in COLUMNS}
     inconsistent = count_inconsistencies(run.hierarchy, run.counts)
     for index, level in enumerate(run.hierarchy.levels):
-        off, moved = 0, 0
+        off = moved = moved_above = groups = sums = 0
         shape = get_shape(run.counts, index)
         for start, stop in cut_rows(*shape):
             error = get_rows(run.counts, index, start, stop) - get_rows(counts.levels, index, start, stop)
             off += int(np.abs(error).sum())
             moved += int(np.abs(np.cumsum(error, axis=1)).sum())
+            moved_above += int(np.abs(np.cumsum(error[:, ::-1], axis=1)).sum())
+            groups += int(np.abs(error.sum(axis=1)).sum())
+            sums += int(np.abs(error @ edges).sum())
         rows["level"].append(level)
         rows["l1"].append(off)
         rows["emd"].append(moved / shape[0])
         rows["violations"].append(inconsistent[index])
+        rows["emd_above"].append(moved_above / shape[0])
+        rows["groups_off"].append(groups / shape[0])
+        rows["size_sum_off"].append(sums / shape[0])
     return pa.table(rows)
