@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
-from tallytree.errors import CountsError
+from tallytree.errors import CountsError, name_choices, show
 
 # Numbers as users give them: in plain digits, or as whole numbers of any library.
 #
@@ -58,9 +58,24 @@ MOST_SIZES, MOST_CLASSES = 2**20, 1000
 LARGEST = 2**31
 
 
+NAMED_CLASSES = {
+    "us-cbp": (1, 5, 10, 20, 50, 100, 250, 500, 1000),
+    "eu-sbs": (1, 10, 20, 50, 250),
+}
+
+
+def _find_named(name: str) -> tuple[int, ...]:
+    if name not in NAMED_CLASSES:
+        raise CountsError(f"There are no classes {show(name)}: {name_choices(name, NAMED_CLASSES)}")
+    return NAMED_CLASSES[name]
+
+
 @dataclass(frozen=True)
 class SizeClasses:
-    """Classes of sizes by the least size of each; the last class has no end.
+    """Classes of sizes by the least size of each, or by their name; the last class has no end.
+
+    Known by name are the employment classes of the US County Business Patterns, "us-cbp", and those of the EU
+    Structural Business Statistics, "eu-sbs".
 
     >>> classes = SizeClasses([1, 5, 10, 20, 50])
     >>> [classes.name(place) for place in range(5)]
@@ -69,9 +84,9 @@ class SizeClasses:
 
     edges: tuple[int, ...]
 
-    def __init__(self, edges: Iterable[int]) -> None:
+    def __init__(self, edges: Iterable[int] | str) -> None:
         try:
-            found = tuple(map(_whole, edges))
+            found = tuple(map(_whole, _find_named(edges) if isinstance(edges, str) else edges))
         except TypeError:
             raise CountsError(
                 "The classes must be a list of whole numbers, the least size of each, such as [1, 5, 10]."

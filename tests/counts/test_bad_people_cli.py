@@ -28,10 +28,14 @@ import tallytree as tt
 from tallytree.counts.count_files import KEY
 from tallytree.counts.count_tables import REGIONS_FROM_DATA
 from tallytree.counts.engines.duckdb import DuckDBSession
-from tallytree.counts.people import GROUPS_FROM_DATA, ROWS_ARE_PEOPLE
 from tallytree.counts.record_counter import Counter
 from tallytree.errors import CountsError, InputError
-from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, say_taken_on_trust
+from tallytree.privacy.neighbours import (
+    EMPTY_GROUPS_ON_TRUST,
+    GROUPS_FROM_DATA,
+    ROWS_ARE_PEOPLE,
+    say_taken_on_trust,
+)
 from tests.bad_input_support import (
     COUNT,
     HOSTILE_NAMES,

@@ -7,6 +7,7 @@ import typer
 
 from tallytree.cli.console import Json, print_json, print_text, show_progress
 from tallytree.cli.options import (
+    ClassEdges,
     DatabaseTable,
     EngineName,
     Frame,
@@ -17,6 +18,7 @@ from tallytree.cli.options import (
     MemoryLimit,
     Missing,
     Person,
+    Protect,
     Quantity,
     Regions,
     RegionTable,
@@ -37,6 +39,8 @@ def count(
     group: Group = None,
     region: Regions = None,
     sizes: SizeRange = None,
+    classes: ClassEdges = None,
+    protect: Protect = None,
     person: Person = None,
     quantity: Quantity = None,
     max_records: MaxRecords = None,

@@ -44,6 +44,25 @@ SizeRange = Annotated[
         metavar="LOW:HIGH",
     ),
 ]
+ClassEdges = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        help="Classes of sizes in place of --sizes, by the least size of each, such as 1,5,10,20,50; or by "
+        "name: us-cbp, eu-sbs.",
+        metavar="EDGES",
+    ),
+]
+Protect = Annotated[
+    str | None,
+    typer.Option(
+        "--protect",
+        help="Who is protected: a person, or a whole group (a firm, an account, a household).",
+        metavar="person|group",
+        show_default="person",
+        rich_help_panel="Privacy and accuracy",
+    ),
+]
 Root = Annotated[
     str | None,
     typer.Option("--root", help="The name of the root region.", metavar="NAME", show_default="all"),

@@ -23,6 +23,7 @@ from tallytree.cli.console import (
 )
 from tallytree.cli.intervals_command import describe, print_intervals
 from tallytree.cli.options import (
+    ClassEdges,
     DatabaseTable,
     EngineName,
     Frame,
@@ -33,6 +34,7 @@ from tallytree.cli.options import (
     MemoryLimit,
     Missing,
     Person,
+    Protect,
     Quantity,
     Regions,
     RegionTable,
@@ -73,6 +75,7 @@ def release(
     group: Group = None,
     region: Regions = None,
     sizes: SizeRange = None,
+    classes: ClassEdges = None,
     epsilon: Annotated[
         str | None,
         typer.Option(
@@ -84,7 +87,7 @@ def release(
         typer.Option(
             help="The mechanism: see 'tallytree mechanisms'.",
             metavar="NAME",
-            show_default="cumulative-joint",
+            show_default="cumulative-joint; direct-dp for whole groups",
             rich_help_panel=PRIVACY,
         ),
     ] = None,
@@ -119,6 +122,16 @@ def release(
         typer.Option(
             help="The budget of Gaussian noise as a rho, in place of epsilon.",
             metavar="R",
+            rich_help_panel=PRIVACY,
+        ),
+    ] = None,
+    protect: Protect = None,
+    total: Annotated[
+        str | None,
+        typer.Option(
+            help="Whether the list of groups is public. private: groups may appear and vanish with a person.",
+            metavar="public|private",
+            show_default="private for records without a frame",
             rich_help_panel=PRIVACY,
         ),
     ] = None,

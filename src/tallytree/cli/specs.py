@@ -19,12 +19,11 @@ from tallytree.counts.group_counts import GroupCounts
 from tallytree.counts.region_tables import check_region_columns, check_root, read_hierarchy
 from tallytree.errors import EngineError, SpecError, describe, name_choices, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.mechanisms.registry import DEFAULT
 from tallytree.privacy.budget import Budget
-from tallytree.privacy.neighbours import Bounds, check_bounds
+from tallytree.privacy.neighbours import Bounds, Protected, TotalKind, check_bounds
 from tallytree.privacy.plan import Draft
 from tallytree.progress import Progress
-from tallytree.sizes import Sizes, check_sizes, is_whole_numeral
+from tallytree.sizes import NAMED_CLASSES, SizeClasses, Sizes, check_sizes, is_whole_numeral
 
 if TYPE_CHECKING:
     from tallytree.publishing.pipeline import Order
@@ -33,6 +32,7 @@ PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
 NOT_TEXT = (
     "sizes",
+    "classes",
     "epsilon",
     "delta",
     "rho",
@@ -67,6 +67,7 @@ class CountSpec:
     max_quantity: int | None = None
     frame: str | None = None
     missing: str = "refuse"
+    protect: str = "person"
     hierarchy: str | None = None
     root: str = "all"
     root_level: str = "root"
@@ -82,10 +83,14 @@ class CountSpec:
         """Make a spec from values, after checking their names and types."""
         known = {f.name: f for f in fields(cls)}
         for name in values:
-            if name not in known:
+            if name not in (*known, "classes"):
                 raise SpecError(f"There is no setting {show(name)}: {name_choices(name, known)}")
         for name, field in known.items():
-            if field.default is MISSING and name not in values:
+            if (
+                field.default is MISSING
+                and name not in values
+                and (name, "classes" in values) != ("sizes", True)
+            ):
                 raise SpecError(f"The setting {name!r} is missing.")
         checked = dict(values)
         if isinstance(checked.get("group"), str):
@@ -95,6 +100,10 @@ class CountSpec:
                 raise SpecError(f"The setting {name!r} must be a list of column names.")
             if name not in NOT_TEXT and not isinstance(value, str):
                 raise SpecError(f"The setting {name!r} must be text.")
+        if "classes" in checked:
+            if "sizes" in checked:
+                raise SpecError("Give 'sizes' or 'classes', not both.")
+            checked["sizes"] = parse_classes(checked.pop("classes"))
         checked["sizes"] = parse_sizes(checked["sizes"])
         cls._refuse_strangers(checked)
         return cls(**checked)
@@ -122,6 +131,7 @@ class CountSpec:
             max_quantity=self.max_quantity,
             frame=self.frame,
             missing=cast(Missing, self.missing),
+            protect=cast(Protected, self.protect),
             hierarchy=self.read_hierarchy(),
             table=self.table,
             engine=Engine(
@@ -168,9 +178,10 @@ class ReleaseSpec(CountSpec):
     rho: str | int | Decimal | None = None
     size: str = "size"
     groups: str = "groups"
-    mechanism: str = DEFAULT
+    mechanism: str | None = None
     budget: Mapping[str, str | int | Decimal] | None = None
     public_totals: str | None = None
+    total: str | None = None
     noise: str | None = None
     ledger: str | None = None
     dataset: str | None = None
@@ -202,6 +213,8 @@ class ReleaseSpec(CountSpec):
             rho=self.rho,
             split=self.budget,
             public_totals=self.public_totals,
+            protect=cast(Protected, self.protect),
+            total=cast(TotalKind, self.total),
         )
         order = Order.of(budget, mechanism=self.mechanism, noise=self.noise)
         levels = [self.root_level, *self.regions]
@@ -260,6 +273,19 @@ def parse_sizes(value: object) -> Sizes:
     if len(parts) != 2 or not all(is_whole_numeral(part.strip()) and len(part) < 19 for part in parts):
         raise SpecError(f"The sizes {show(value)} are not a range such as 1:20.")
     return check_sizes((int(parts[0]), int(parts[1])))
+
+
+def parse_classes(value: object) -> SizeClasses:
+    """Parse classes from ``"1,5,10"``, ``[1, 5, 10]`` or a name such as ``"us-cbp"``."""
+    if not isinstance(value, str) or value in NAMED_CLASSES:
+        return SizeClasses(cast(Any, value))
+    parts = [part.strip() for part in value.split(",")]
+    if not all(is_whole_numeral(part) and len(part) < 19 for part in parts):
+        raise SpecError(
+            f"The classes {show(value)} are neither the least sizes of classes, such as 1,5,10, nor one of "
+            f"{', '.join(NAMED_CLASSES)}."
+        )
+    return SizeClasses([int(part) for part in parts])
 
 
 def parse_budget(text: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from tallytree.counts.arrow import Table
 from tallytree.errors import CountsError, SpecError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import Names
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import PROTECTED, Bounds, Protected
 from tallytree.sizes import Sizes, check_sizes, count_sizes, list_edges, read_sizes, show_sizes, state_sizes
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class Origin:
     regions: tuple[str, ...] | None
     facts: Mapping[str, Any]
     """All that the file says, except for the digest."""
+    only: Protected | None
+    """Whom a release of them can protect alone: :attr:`GroupCounts.only`."""
     digest: str | None
     """Without one it is not known whether the counts were changed since."""
 
@@ -138,10 +140,17 @@ def read_origin(table: pa.Table) -> Origin | None:
             has_frame,
             _check_texts(facts["regions"]) if digest is not None else None,
             facts,
+            _check_only(facts.get("only")),
             digest,
         )
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
         raise CountsError("The table's own account of how it was counted is damaged.") from None
+
+
+def _check_only(given: object) -> Protected | None:
+    if given not in (None, *PROTECTED):
+        raise ValueError
+    return given
 
 
 def _check_texts(given: object) -> tuple[str, ...]:
@@ -176,8 +185,9 @@ def _describe(counts: GroupCounts) -> bytes:
         "regions": list(counts.hierarchy.levels[1:]),
         "assumed": list(counts.assumptions),
         "has_frame": counts.has_frame,
+        **({} if counts.only is None else {"only": counts.only}),
     }
-    if counts.is_enforced:
+    if counts.is_enforced or counts.only == "group":
         hierarchy, number = counts.hierarchy.sort()
         leaf, size, groups = counts.list_cells()
         facts[DIGEST] = _digest(facts, hierarchy, number[leaf] * count_sizes(counts.sizes) + size, groups)

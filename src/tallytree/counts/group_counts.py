@@ -24,7 +24,13 @@ from tallytree.counts.count_tables import read_cells
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.limits import MAX_CELLS, MAX_GROUPS
-from tallytree.privacy.neighbours import EMPTY_GROUPS_ON_TRUST, Bounds, check_bounds, say_taken_on_trust
+from tallytree.privacy.neighbours import (
+    EMPTY_GROUPS_ON_TRUST,
+    Bounds,
+    Protected,
+    check_bounds,
+    say_taken_on_trust,
+)
 from tallytree.sizes import Sizes, check_sizes, count_sizes, get_ends, show_sizes
 
 Ints = npt.NDArray[np.int64]
@@ -71,6 +77,7 @@ class GroupCounts:
             raise CountsError("has_frame must be True, False or None.")
         self._has_frame = has_frame
         self._is_of_people = self._is_enforced = False  # see mark_as_counted
+        self._only: Protected | None = None
 
     @classmethod
     def from_table(
@@ -115,7 +122,13 @@ class GroupCounts:
             has_frame=None if origin is None else origin.has_frame,
         )
         pa.default_memory_pool().release_unused()  # the table may have been large, and is not needed any more
-        return counts if origin is None else mark_as_counted(counts, enforced=origin.digest is not None)
+        return (
+            counts
+            if origin is None
+            else mark_as_counted(
+                counts, enforced=origin.digest is not None and origin.only != "group", only=origin.only
+            )
+        )
 
     @property
     def hierarchy(self) -> Hierarchy:
@@ -146,6 +159,15 @@ class GroupCounts:
     def has_frame(self) -> bool | None:
         """Whether a public frame lists the groups; False if the records do, None if nobody said."""
         return self._has_frame
+
+    @property
+    def only(self) -> Protected | None:
+        """Whom a release of these counts can protect alone, if they were counted for that; None: either.
+
+        Which record of a person is kept depends on his others, in other groups: with one group more or less,
+        others change as well. And where records were not bounded, a person may change more than is promised.
+        """
+        return self._only
 
     @property
     def is_of_people(self) -> bool:
@@ -196,7 +218,7 @@ class GroupCounts:
             assumptions=notes,
             has_frame=self._has_frame,
         )
-        rebuilt._is_of_people = self._is_of_people
+        rebuilt._is_of_people, rebuilt._only = self._is_of_people, self._only
         return rebuilt
 
     @cached_property
@@ -261,12 +283,12 @@ class GroupCounts:
         return f"GroupCounts({self._hierarchy!r}, sizes {show_sizes(self._sizes)})"
 
 
-def mark_as_counted(counts: GroupCounts, *, enforced: bool) -> GroupCounts:
+def mark_as_counted(counts: GroupCounts, *, enforced: bool, only: Protected | None) -> GroupCounts:
     """Mark counts as made from records of people and, with ``enforced``, their bounds as enforced.
 
     Only for code that has just counted the records, or has checked that a file holds what was counted.
     """
-    counts._is_of_people, counts._is_enforced = True, enforced
+    counts._is_of_people, counts._is_enforced, counts._only = True, enforced, only
     return counts
 
 

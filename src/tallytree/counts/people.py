@@ -16,12 +16,10 @@ from tallytree.counts.record_query import Counting
 from tallytree.counts.region_tables import check_purposes, check_region_columns, check_root
 from tallytree.errors import CountsError, EngineError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import GROUPS_FROM_DATA, MOST, ROWS_ARE_PEOPLE, Bounds, Protected
 from tallytree.progress import Progress, no_progress
 from tallytree.sizes import Sizes, check_sizes
 
-ROWS_ARE_PEOPLE = "No column says whose a record is: each record was taken to be a person of its own."
-GROUPS_FROM_DATA = "The list of groups was read from the records; it must be public, as a frame would be."
 DROPPED = (
     "Records with a missing key, a quantity that is not a whole number, a region that is not in the "
     "hierarchy or a group that is not in the frame are not counted, if there are any."
@@ -45,6 +43,7 @@ def count_groups(
     max_quantity: int | None = None,
     frame: Table | None = None,
     missing: Missing = "refuse",
+    protect: Protected = "person",
     hierarchy: Hierarchy | None = None,
     root_level: str = "root",
     table: str | None = None,
@@ -71,6 +70,9 @@ def count_groups(
     public regions, so that one without groups appears too. If neither is given, the regions are read from
     the data, and the release says that they must be public.
 
+    With ``protect="group"`` the counts are for a release that protects whole groups: no person is named then,
+    no record is left out, and quantities are not clipped.
+
     A record with a missing key, a quantity that is not a whole number, an unknown region, or a group outside
     the frame is refused, with an error that tells how many there are. That error depends on the data, so it
     is for the curator's eyes. With ``missing="drop"`` such records are not counted, and the release states
@@ -87,7 +89,11 @@ def count_groups(
     columns = _check_columns(group, regions, person, quantity)
     check_root(root, root_level)
     span = check_sizes(sizes)
-    if quantity is not None and max_quantity is None:
+    if protect == "group":
+        _refuse_persons(person, max_records, max_quantity)
+    elif protect != "person":
+        raise CountsError(f"protect must be 'person' or 'group', not {show(protect)}.")
+    elif quantity is not None and max_quantity is None:
         raise CountsError(
             "A quantity needs its bound, max_quantity: the most that one record may add to a group. What is "
             "above it is cut, and the noise grows with it."
@@ -95,6 +101,7 @@ def count_groups(
     if missing not in MISSING:
         raise CountsError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {show(missing)}.")
     bounds = Bounds(max_records=max_records, max_quantity=1 if max_quantity is None else max_quantity)
+    kept = Bounds(max_quantity=MOST) if protect == "group" else bounds
     if person is None and max_records != 1:
         raise CountsError("max_records needs the column that identifies the person.")
     if hierarchy is not None:
@@ -111,21 +118,32 @@ def count_groups(
         known = hierarchy or counter.find_hierarchy(
             listed or people, root, root_level, drop=drop and listed is None
         )
-        leaf = counter.count(people, listed, Counting(hierarchy=known, sizes=span, bounds=bounds, drop=drop))
+        leaf = counter.count(people, listed, Counting(hierarchy=known, sizes=span, bounds=kept, drop=drop))
     counts = GroupCounts(
         known,
         span,
         leaf,
         bounds=bounds,
         assumptions=[
-            *([ROWS_ARE_PEOPLE] if person is None else []),
+            *([ROWS_ARE_PEOPLE] if person is None and protect == "person" else []),
             *([GROUPS_FROM_DATA] if frame is None else []),
             *([REGIONS_FROM_DATA] if frame is None and hierarchy is None else []),
             *([DROPPED] if drop else []),
         ],
         has_frame=frame is not None,
     )
-    return mark_as_counted(counts, enforced=True)
+    only: Protected | None = "group" if protect == "group" else None if person is None else "person"
+    return mark_as_counted(counts, enforced=protect == "person", only=only)
+
+
+def _refuse_persons(person: str | None, max_records: int, max_quantity: int | None) -> None:
+    """Where whole groups are protected, nothing has to be known, or cut, of a person."""
+    given = (("person", person), ("max_records", None if max_records == 1 else max_records))
+    for name, value in (*given, ("max_quantity", max_quantity)):
+        if value is not None:
+            raise CountsError(
+                f"Whole groups are protected, whatever one person contributes to them: leave {name!r} out."
+            )
 
 
 def _check_columns(

@@ -119,7 +119,7 @@ class Mechanism(ABC):
             raise MechanismError(f"{self.name} needs a public total.")
         return total
 
-    def find_query(self, total: TotalKind) -> Query:
+    def find_query(self, total: TotalKind | None) -> Query:
         """Return what is measured: with a private total, what a group that appears changes least."""
         if total != "private":
             return self.query

@@ -268,5 +268,5 @@ class Budget:
     """The level down to which the regions' numbers of groups are public, and need no noise."""
     protect: Protected = "person"
     """Who is protected: a person, or a whole group."""
-    total: TotalKind = "public"
-    """Whether the list of groups, so also their number, is public."""
+    total: TotalKind | None = "public"
+    """Whether the list of groups, so also their number, is public; None: as befits the counts."""

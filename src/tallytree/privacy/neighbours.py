@@ -139,6 +139,8 @@ def say_taken_on_trust(bounds: Bounds) -> str:
     )
 
 
+ROWS_ARE_PEOPLE = "No column says whose a record is: each record was taken to be a person of its own."
+GROUPS_FROM_DATA = "The list of groups was read from the records; it must be public, as a frame would be."
 EMPTY_GROUPS_ON_TRUST = (
     "Counts were given, not a frame of groups: that they include every empty group, as a public frame would "
     "list them, was taken on trust."

@@ -217,7 +217,7 @@ def make_plan(
     bounds, sizes = check_bounds(bounds), check_sizes(sizes)
     regions = dict(zip(hierarchy.levels, hierarchy.region_counts, strict=True))
     draft = draft_plan(query, regions, budget, sizes=sizes, bounds=bounds)
-    kinds = budget.protect, budget.total
+    kinds = budget.protect, budget.total or "public"
     for name, count in regions.items():
         if count * count_sizes(sizes) > MAX_CELLS:
             raise PrivacyError(f"Level {name!r} has more than {MAX_CELLS} regions x sizes.")
@@ -228,7 +228,7 @@ def draft_plan(
     query: Query, regions: Mapping[str, int], budget: Budget, *, sizes: Sizes, bounds: Bounds
 ) -> Draft:
     """Split the loss over the levels: ``regions`` has their names and how many regions each has, or 1."""
-    neighbours = Neighbours(protect=budget.protect, total=budget.total, bounds=bounds)
+    neighbours = Neighbours(protect=budget.protect, total=budget.total or "public", bounds=bounds)
     check_neighbours(neighbours, sizes)
     parts, delta = split_loss(list(regions), budget)
     unit = EPSILON if delta is None else RHO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from tallytree.arrays import get_total
@@ -24,7 +24,14 @@ from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import MECHANISMS, find_default, find_mechanism, list_mechanisms
 from tallytree.privacy.budget import Budget, Exact, check_epsilon
 from tallytree.privacy.door import find_noise, measure
-from tallytree.privacy.neighbours import Bounds, Protected, TotalKind
+from tallytree.privacy.neighbours import (
+    GROUPS_FROM_DATA,
+    ROWS_ARE_PEOPLE,
+    Bounds,
+    Protected,
+    TotalKind,
+    say_taken_on_trust,
+)
 from tallytree.privacy.noise import ExactNoise
 from tallytree.privacy.plan import Draft, Plan
 from tallytree.privacy.zcdp import check_delta
@@ -67,7 +74,8 @@ def release(
     ``protect`` says whether a "person" is protected (the default) or a whole "group", which needs no bounds
     on persons, and for which ``direct-dp`` is the default mechanism. With ``total="private"``, neither the
     list of groups nor their number is taken as public: groups may appear and vanish with a person. The
-    released total is then an estimate.
+    released total is then an estimate. By default it is private for records of people without a frame of
+    groups, and public otherwise.
 
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
@@ -99,7 +107,7 @@ def release(
         split=budget,
         public_totals=public_totals,
         protect=protect,
-        total=total or "public",
+        total=total,
     )
     order = Order.of(asked, mechanism=mechanism, noise=noise)
     made, _ = release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
@@ -136,13 +144,21 @@ class Order:
     def plan(self, counts: GroupCounts) -> Plan:
         """Return the plan of the release."""
         check_level_names(counts.hierarchy.levels)
+        if counts.only not in (None, self.budget.protect):
+            raise CountsError(f"These groups were counted to protect a {counts.only}: {WHY[counts.only]}.")
         plan = self.mechanism.plan_within(
-            self.budget, counts.hierarchy, sizes=counts.sizes, bounds=counts.bounds
+            self._settle(counts), counts.hierarchy, sizes=counts.sizes, bounds=counts.bounds
         )
         self._check(plan)
         if plan.delta is not None:
             check_delta(plan.delta, plan.hide_total(counts.total) or 0)
         return plan
+
+    def _settle(self, counts: GroupCounts) -> Budget:
+        """The budget with the kind of total: unless asked for, private where no frame lists the groups."""
+        if self.budget.total is not None:
+            return self.budget
+        return replace(self.budget, total="private" if counts.has_frame is False else "public")
 
     def _check(self, cost: Draft | Plan) -> None:
         implied = self.budget.rho is not None
@@ -150,6 +166,12 @@ class Order:
         if cost.delta is not None:
             check_delta(cost.delta)
         self.mechanism.require()
+
+
+WHY = {
+    "person": "which records of a person are kept depends on all groups, so count them without 'person'",
+    "group": "nothing bounds what one person adds to them, so give protect='group', or count them anew",
+}
 
 
 def release_within(
@@ -184,7 +206,7 @@ def _carry_out(
         plan,
         total=total,
         noise=measurements.noise,
-        assumptions=counts.assumptions,
+        assumptions=_list_assumptions(plan, counts),
         has_frame=counts.has_frame,
         enforced=counts.is_enforced,
         receipt=receipt,
@@ -204,6 +226,14 @@ def _carry_out(
     if failed:
         raise CheckError(f"The release fails its check of {failed[0].name}, so it is withheld.")
     return made, verification
+
+
+def _list_assumptions(plan: Plan, counts: GroupCounts) -> list[str]:
+    """What was taken on trust, and matters for what is promised."""
+    idle = [GROUPS_FROM_DATA] if not plan.has_public_total else []
+    if plan.protect == "group":
+        idle += [say_taken_on_trust(counts.bounds), ROWS_ARE_PEOPLE]
+    return [note for note in counts.assumptions if note not in idle]
 
 
 def _describe_purpose(method: Mechanism, plan: Plan) -> str:

@@ -154,9 +154,7 @@ def state_privacy(
         **_state_concentrated(plan),
         "neighbours": describe_neighbours(plan),
         **_state_kinds(plan),
-        "max_records": plan.bounds.max_records,
-        "max_quantity": plan.bounds.max_quantity,
-        "bounds": ENFORCED if enforced else ON_TRUST,
+        **_state_bounds(plan, enforced),
         "levels": [
             {
                 "name": level.name,
@@ -172,6 +170,17 @@ def state_privacy(
         "public": list_public_facts(plan, total),
         "assumed": list(assumptions),
         "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
+    }
+
+
+def _state_bounds(plan: Plan, enforced: bool) -> dict[str, int | str]:
+    """Return what one person contributes at most: of no matter where whole groups are protected."""
+    if plan.protect == "group":
+        return {}
+    return {
+        "max_records": plan.bounds.max_records,
+        "max_quantity": plan.bounds.max_quantity,
+        "bounds": ENFORCED if enforced else ON_TRUST,
     }
 
 
@@ -203,9 +212,11 @@ def read_plan(manifest: Mapping[str, Any], hierarchy: Hierarchy) -> Plan:
             )
             for level in privacy["levels"]
         )
-        bounds = Bounds(max_records=privacy["max_records"], max_quantity=privacy["max_quantity"])
         sizes = read_sizes(manifest["data"])
         kinds = privacy.get("protect", "person"), privacy.get("total", "public")
+        bounds = Bounds()
+        if kinds[0] == "person":
+            bounds = Bounds(max_records=privacy["max_records"], max_quantity=privacy["max_quantity"])
         check_neighbours(Neighbours(protect=kinds[0], total=kinds[1], bounds=bounds), sizes)
         public_totals = privacy["public_totals"]
         if public_totals is not None and public_totals not in hierarchy.levels:
