@@ -17,10 +17,10 @@ from tallytree.sizes import SizeClasses, Sizes, get_ends
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-Show = Literal["count", "mean", "share"]
-"""A whole number; two decimals, or as many as distinguish the ends of an interval; a percentage."""
+Show = Literal["count", "size", "mean", "share"]
+"""A whole number; a size or class; two decimals, or more if an interval's ends need them; a percentage."""
 
-GRIDS: dict[Show, int] = {"count": 1, "mean": 10**6, "share": 10**9}
+GRIDS: dict[Show, int] = {"count": 1, "size": 1, "mean": 10**6, "share": 10**9}
 """Figures are passed to the page as multiples of 1 / grid."""
 MOST = 2**53
 """From here on, the page's numbers cannot represent all whole numbers."""
@@ -73,10 +73,10 @@ FIGURES: tuple[Figure, ...] = (
         size=1,
     ),
     *(
-        _show(name, _name_quantile(name, share), f"quantile_{float(100 * share):g}", "count")
+        _show(name, _name_quantile(name, share), f"quantile_{float(100 * share):g}", "size")
         for name, share in QUANTILES.items()
     ),
-    Figure("Largest", "largest_size", "count", find_largest),
+    Figure("Largest", "largest_size", "size", find_largest),
 )
 
 

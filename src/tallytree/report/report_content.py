@@ -17,7 +17,7 @@ from tallytree.privacy.accuracy import find_accuracy
 from tallytree.releases.released import Released
 from tallytree.releases.statistics import Distributions, cut_distributions
 from tallytree.report.key_figures import Figure, describe_figures, list_figures, list_numbers
-from tallytree.sizes import SizeClasses, get_ends, name_size
+from tallytree.sizes import SizeClasses, Sizes, get_ends, name_size
 
 # A compact encoding of counts for the page: only cells that are not zero, as numbers of variable length.
 #
@@ -154,11 +154,8 @@ class Content:
 def gather(release: Released) -> Content:
     """Gather the levels from the root down, as many as fit on a page."""
     hierarchy, found = release.hierarchy, release.intervals
-    names_of_sizes = None
-    low, high = get_ends(release.sizes)
-    if isinstance(release.sizes, SizeClasses):  # by their places, with names to show
-        low, high = 0, len(release.sizes.edges) - 1
-        names_of_sizes = [name_size(release.sizes, place) for place in range(high + 1)]
+    classes = _list_classes(release.sizes)
+    low, high = (0, len(classes) - 1) if classes else get_ends(release.sizes)
     levels: list[dict[str, Any]] = []
     packed: list[PackedLevel] = []
     packed_figures: list[str] = []
@@ -180,7 +177,7 @@ def gather(release: Released) -> Content:
         packed_figures.append(told)
     facts = {
         "sizes": [low, high],
-        **({} if names_of_sizes is None else {"classes": names_of_sizes}),
+        **({"classes": classes} if classes else {}),
         "total": release.total,
         "levels": levels,
         "leftOut": list(hierarchy.levels[len(levels) :]),
@@ -193,6 +190,17 @@ def gather(release: Released) -> Content:
         "file": _name_files(levels[0]["names"][0]),
     }
     return Content(facts, tuple(packed), tuple(packed_figures))
+
+
+def _list_classes(sizes: Sizes) -> list[dict[str, Any]]:
+    """Return the name, the first and the last size of each class; nothing where every size is counted."""
+    if not isinstance(sizes, SizeClasses):
+        return []
+    last = [*(edge - 1 for edge in sizes.edges[1:]), None]
+    return [
+        {"name": name_size(sizes, place), "first": first, "last": last[place]}
+        for place, first in enumerate(sizes.edges)
+    ]
 
 
 def _name_files(root: str) -> str:

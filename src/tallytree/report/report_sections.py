@@ -26,7 +26,7 @@ from tallytree.releases.statement import (
     warn_of_epsilon,
 )
 from tallytree.report.report_content import PackedLevel
-from tallytree.sizes import get_ends
+from tallytree.sizes import SizeClasses, count_sizes, get_ends
 from tallytree.solvers.checks import Check, Verification
 
 BAR = 1000
@@ -41,9 +41,13 @@ def write_lead(release: Released, verification: Verification) -> Html:
     passed = sum(check.passed for check in verification.checks)
     warning = warn_of_epsilon(plan.epsilon)
     figures = [
-        ("Groups", f"{release.total:,}", "the public total"),
+        ("Groups", f"{release.total:,}", "the public total" if plan.has_public_total else "an estimate"),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
-        ("Sizes", f"{low:,} to {high:,}", f"larger groups count at {high:,}"),
+        (
+            ("Classes", f"{count_sizes(plan.sizes)}", f"of sizes, from {low:,} to {high:,} and more")
+            if isinstance(plan.sizes, SizeClasses)
+            else ("Sizes", f"{low:,} to {high:,}", f"larger groups count at {high:,}")
+        ),
         ("Epsilon", show_short(plan.epsilon), describe_epsilon(plan)),
         (
             "Checks",

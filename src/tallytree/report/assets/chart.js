@@ -17,7 +17,7 @@ class Chart {
     new ResizeObserver(() => this.state && this.draw(this.state)).observe(this.box);
   }
 
-  /** state: a, b, from, to, high, measure, axis, cumulative */
+  /** state: a, b, from, to, high (null where sizes are classes), nameSize, measure, axis, cumulative */
   draw(state) {
     this.state = state;
     this.width = this.box.clientWidth;
@@ -92,7 +92,7 @@ class Chart {
   }
 
   #axis() {
-    const { from, to, high } = this.state;
+    const { from, to, high, nameSize } = this.state;
     const step = niceStep(((to - from + 1) * 46) / this.inner.width, 1);
     const marks = [];
     for (let size = Math.ceil(from / step) * step; size <= to; size += step) if (size > from || from % step === 0) marks.push(size);
@@ -100,7 +100,7 @@ class Chart {
     const bottom = MARGIN.top + this.inner.height;
     return svg("g", { class: "axis" },
       svg("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: bottom, y2: bottom }),
-      ...marks.map((size) => svg("text", { x: this.x(size) + this.band / 2, y: bottom + 17, "text-anchor": "middle" }, showCount(size) + (size === high ? "+" : ""))),
+      ...marks.map((size) => svg("text", { x: this.x(size) + this.band / 2, y: bottom + 17, "text-anchor": "middle" }, nameSize(size) + (size === high ? "+" : ""))),
       svg("text", { x: MARGIN.left + this.inner.width / 2, y: bottom + 37, "text-anchor": "middle", class: "quiet" }, this.state.cumulative ? "Groups of this size or smaller" : "Size of the group"),
     );
   }
@@ -155,14 +155,14 @@ class Chart {
   }
 
   describe(size) {
-    const { a, b, cumulative, high } = this.state;
+    const { a, b, cumulative, high, nameSize } = this.state;
     const one = (distribution) => {
       const groups = cumulative ? distribution.atMost(size) : distribution.at(size);
       const ends = cumulative ? null : distribution.interval(size);
       const between = ends ? `, ${showCount(ends[0])} to ${showCount(ends[1])}` : "";
       return `${showCount(groups)} groups${between} (${showShare(groups / (distribution.total || 1))})`;
     };
-    const what = cumulative ? `Size ${showCount(size)} or smaller` : size === high ? `Size ${showCount(size)} or larger` : `Size ${showCount(size)}`;
+    const what = `Size ${nameSize(size)}${cumulative ? " or smaller" : size === high ? " or larger" : ""}`;
     return b ? `${what}: A ${one(a)}; B ${one(b)}` : `${what}: ${one(a)}`;
   }
 

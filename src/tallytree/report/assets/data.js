@@ -57,7 +57,7 @@ class Regions {
     this.most = new Float64Array(n); // the size up to which nearly all groups are
     this.cells = new Int32Array(n);
     this.start = new Float64Array(n);
-    this.figures = facts.figures.map((figure, place) => ({ ...figure, place, show: SHOW[figure.show] }));
+    this.figures = facts.figures.map((figure, place) => ({ ...figure, place, isSize: figure.show === "size", show: figure.show === "size" ? (value) => this.showSize(value) : SHOW[figure.show] }));
     this.values = new Float64Array(this.figures.length * n).fill(NaN);
     this.ends = new Float64Array(2 * this.figures.length * n).fill(NaN);
     this.children = Array.from({ length: n }, () => []);
@@ -105,6 +105,16 @@ class Regions {
   name(node) {
     const depth = this.level[node];
     return this.levels[depth].names[node - this.first[depth]];
+  }
+
+  /** A size as text; where sizes are classes, numbers from 0 on in the charts, the class's name. */
+  nameSize(size) {
+    return this.facts.classes ? this.facts.classes[size].name : showCount(size);
+  }
+
+  /** The same for a key figure, which is the least size of a class. */
+  showSize(value) {
+    return this.facts.classes?.find(({ first }) => first === value)?.name ?? showCount(value);
   }
 
   levelName(node) {

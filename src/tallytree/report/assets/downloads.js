@@ -18,13 +18,15 @@ function regionColumns(regions, node) {
 
 function listShown(regions, nodes, from, to) {
   const ends = regions.facts.coverage === null ? [] : ["groups_low", "groups_high"];
-  const rows = [[...regions.levels.map((level) => level.name), "level", "size", "groups", ...ends, "share", "groups_up_to_size"]];
+  const classes = regions.facts.classes;
+  const rows = [[...regions.levels.map((level) => level.name), "level", "size", ...(classes ? ["size_high"] : []), "groups", ...ends, "share", "groups_up_to_size"]];
   for (const node of nodes) {
     const distribution = regions.distribution(node);
     const place = regionColumns(regions, node);
     for (let size = from; size <= to; size++) {
       const groups = distribution.at(size);
-      rows.push([...place, size, groups, ...(distribution.interval(size) ?? []), distribution.total ? groups / distribution.total : NaN, distribution.atMost(size)]);
+      const own = classes ? [classes[size].first, classes[size].last ?? ""] : [size];
+      rows.push([...place, ...own, groups, ...(distribution.interval(size) ?? []), distribution.total ? groups / distribution.total : NaN, distribution.atMost(size)]);
     }
   }
   return csv(rows);

@@ -194,7 +194,7 @@ class Explorer {
       table.push([{ head: true, content: [badge, name] }, ...figures.map((figure) => ({ content: this.#tellFigure(figure, node) }))]);
     });
     if (nodes.length === 2) {
-      const less = (figure) => showSigned(regions.value(nodes[0], figure) - regions.value(nodes[1], figure), figure.show === showShare ? showPoints : figure.show);
+      const less = (figure) => figure.isSize && regions.facts.classes ? NONE : showSigned(regions.value(nodes[0], figure) - regions.value(nodes[1], figure), figure.show === showShare ? showPoints : figure.show);
       table.push([{ head: true, kind: "less", content: ["A − B"] }, ...figures.map((figure) => ({ kind: "less", content: [less(figure)] }))]);
     }
     // On a phone a figure is a row, and nothing has to be scrolled to.
@@ -240,6 +240,7 @@ class Explorer {
     [this.from, this.to] = ends[kind]();
     this.pressRange(kind);
     for (const [id, value] of [["from", this.from], ["to", this.to]]) Object.assign(byId(id), { value, min: low, max: high });
+    for (const id of ["from", "to"]) byId(id).closest("label").hidden = Boolean(this.regions.facts.classes); // numbers that nobody knows
     this.#drawChart();
     this.#drawTable();
   }
@@ -257,11 +258,12 @@ class Explorer {
   #drawChart() {
     const [a, b = null] = this.#distributions();
     const { from, to } = this;
-    this.chart.draw({ ...this.show, a, b, from, to, high: this.regions.high });
+    const nameSize = (size) => this.regions.nameSize(size);
+    this.chart.draw({ ...this.show, a, b, from, to, high: this.regions.facts.classes ? null : this.regions.high, nameSize });
     const shown = (d) => d.atMost(to) - d.atMost(from - 1);
     const outside = a.total - shown(a);
     const rest = outside > 0 ? ` ${showCount(outside)} groups of A are outside this range.` : "";
-    byId("chart-title").textContent = `${this.show.measure === "share" ? "Share of groups" : "Groups"} by size, ${showCount(from)} to ${showCount(to)}${this.show.cumulative ? ", cumulative" : ""}.${rest}`;
+    byId("chart-title").textContent = `${this.show.measure === "share" ? "Share of groups" : "Groups"} by size, ${nameSize(from)} to ${nameSize(to)}${this.show.cumulative ? ", cumulative" : ""}.${rest}`;
   }
 
   #drawTable() {
@@ -275,9 +277,9 @@ class Explorer {
     const cells = (part, size) => [showCount(part.at(size)), ...(part.interval(size) ?? []).map(showCount), showShare(part.at(size) / part.total), showCount(part.atMost(size))];
     const skipped = Math.max(0, sizes.length - MOST_ROWS);
     byId("table").replaceChildren(
-      html("caption", {}, `Sizes ${showCount(this.from)} to ${showCount(this.to)}; sizes without groups are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),
+      html("caption", {}, `Sizes ${this.regions.nameSize(this.from)} to ${this.regions.nameSize(this.to)}; sizes without groups are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),
       html("thead", {}, html("tr", {}, ...["Size", ...columns].map((name) => html("th", { scope: "col" }, name)))),
-      html("tbody", {}, ...sizes.slice(0, MOST_ROWS).map((size) => html("tr", {}, html("th", { scope: "row" }, showCount(size)), ...parts.flatMap((part) => cells(part, size).map((cell) => html("td", {}, cell)))))),
+      html("tbody", {}, ...sizes.slice(0, MOST_ROWS).map((size) => html("tr", {}, html("th", { scope: "row" }, this.regions.nameSize(size)), ...parts.flatMap((part) => cells(part, size).map((cell) => html("td", {}, cell)))))),
     );
   }
 }
