@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.releases.interval_bounds import SummaryBounds
-from tallytree.releases.statistics import QUANTILES, Distributions, find_statistics
+from tallytree.releases.statistics import QUANTILES, Distributions, find_statistics, list_statistics
 from tallytree.sizes import SizeClasses, Sizes, get_ends
 
 Ints = npt.NDArray[np.int64]
@@ -64,6 +64,7 @@ def _show(name: str, title: str, column: str, show: Show, *, shade: str | None =
 FIGURES: tuple[Figure, ...] = (
     _show("groups", "Groups", "groups", "count"),
     _show("size_mean", "Mean size", "mean_size", "mean", shade="Mean size"),
+    _show("size_mean_least", "Mean size, at least", "mean_size_least", "mean", shade="Least mean size"),
     Figure(
         "Of size 1",
         "share_of_size_1",
@@ -82,10 +83,12 @@ FIGURES: tuple[Figure, ...] = (
 
 def list_figures(sizes: Sizes) -> list[Figure]:
     """Return the figures of regions with these sizes."""
+    told = {statistic.name for statistic in list_statistics(sizes)}
     low, high = get_ends(sizes)
-    if isinstance(sizes, SizeClasses):  # a class is no single size, and its sizes have no sum
-        return [figure for figure in FIGURES if figure.size is None and figure.statistic != "size_mean"]
-    return [figure for figure in FIGURES if figure.size is None or low <= figure.size <= high]
+    some = [figure for figure in FIGURES if figure.statistic is None or figure.statistic in told]
+    if isinstance(sizes, SizeClasses):  # a class is no single size
+        return [figure for figure in some if figure.size is None]
+    return [figure for figure in some if figure.size is None or low <= figure.size <= high]
 
 
 def describe_figures(figures: Sequence[Figure], bounds: SummaryBounds | None) -> list[dict[str, object]]:
