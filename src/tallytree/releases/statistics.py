@@ -131,7 +131,7 @@ def find_statistics(names: Sequence[str] | None = None) -> tuple[Statistic, ...]
     for name in () if names is None else names:
         if name not in known:
             raise FolderError(
-                f"The release tells a statistic of its regions that this version does not know: {show(name)}."
+                f"Unknown statistic {show(name)}: the release was written by another version of Tallytree."
             )
     return tuple(known[name] for name in (known if names is None else names))
 
