@@ -188,7 +188,7 @@ def test_a_table_is_compared_as_its_release_is(
     found = tt.compare(a, given)
     assert strip(found) == expected
     assert all(level.noise is None for level in found.levels)
-    assert "noise is not known" in found.notes[-1]
+    assert "noise of a published table is unknown" in found.notes[-1]
     assert [level.l1 for level in tt.compare(given, a).levels] == [level.l1 for level in found.levels]
 
 
@@ -225,7 +225,7 @@ def test_rows_of_a_region_win_over_the_sum_of_its_subregions() -> None:
         ({"state": ["GA"], "size": [-1], "groups": [1]}, "'size' is negative"),
         ({"state": ["GA"], "size": [1], "groups": [-1]}, "'groups' is negative"),
         ({"state": ["GA", "GA"], "size": [1, 1], "groups": [1, 2]}, "same region and size"),
-        ({"state": [None], "county": ["x"], "size": [1], "groups": [1]}, "below a missing one"),
+        ({"state": [None], "county": ["x"], "size": [1], "groups": [1]}, "the level above it is empty"),
         ({"state": [""], "size": [1], "groups": [1]}, "empty name"),
         ({"state": pa.array([], pa.string()), "size": [], "groups": []}, "no rows"),
     ],
@@ -260,7 +260,7 @@ def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
         tt.GroupCounts(tt.Hierarchy.from_paths(["nation"], [("CA",)]), (1, 2), [[1, 2]]), epsilon="1"
     )
     cases: list[tuple[type[InputError], str, Callable[[], object]]] = [
-        (CountsError, "at least one must be a release", lambda: tt.compare(table, table)),
+        (CountsError, "At least one of the two must be a release", lambda: tt.compare(table, table)),
         (HierarchyError, "roots are 'US' and 'CA'", lambda: tt.compare(a, other)),
         (HierarchyError, "no level in common", lambda: tt.compare(a, make_hostile_release())),
         (
@@ -405,7 +405,7 @@ WRONG: Commands = {
     "one": (["compare", "a"], "Missing argument"),
     "missing": (["compare", "a", "no"], "no release folder 'no'"),
     "missing-table": (["compare", "a", "no.csv"], "no file 'no.csv'"),
-    "two-tables": (["compare", "t.csv", "t.csv"], "at least one must be a release"),
+    "two-tables": (["compare", "t.csv", "t.csv"], "At least one of the two must be a release"),
     "level": (["compare", "a", "b", "--level", "town"], "do not both have a level 'town'"),
     "top": (["compare", "a", "b", "--top", "-1"], "must be a whole number, 0 or more"),
     "column": (["compare", "a", "t.csv", "--groups", "grups"], "did you mean 'groups'"),

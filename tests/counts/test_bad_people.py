@@ -301,16 +301,19 @@ ENGINES: Calls = {
     **{f"memory-{place}": (limited(size), "such as 8GB") for place, size in enumerate(BAD_LIMITS)},
     "memory-tiny": (limited("1KB"), "ran out of memory"),
     "spill-number": (lambda b: tt.Engine(spill_folder=3), "given by its path"),
-    "spill-missing": (lambda b: spill(b.folder / "no"), "Nothing can be spilled to .*no': No such file"),
-    "spill-file": (lambda b: spill(b.file("file", "")), "Nothing can be spilled to .*Not a directory"),
+    "spill-missing": (
+        lambda b: spill(b.folder / "no"),
+        "Cannot write temporary files to .*no': No such file",
+    ),
+    "spill-file": (lambda b: spill(b.file("file", "")), "Cannot write temporary files to .*Not a directory"),
     "spill-comma": (
         lambda b: spill(make_folder(b, "a,b"), name="spark"),
         "Spark cannot spill to .*: a comma makes two folders of it",
     ),
     "spill-null": (lambda b: spill("a\0b"), "such a name"),
-    "table-of-a-file": (lambda b: count(b.file("x.csv", "a"), table="x"), "A database needs the"),
-    "table-of-a-data-frame": (lambda b: count(table="people"), "A database needs the name"),
-    "database-without-table": (lambda b: count(ADDRESS), "needs the name of its table"),
+    "table-of-a-file": (lambda b: count(b.file("x.csv", "a"), table="x"), "and only with one"),
+    "table-of-a-data-frame": (lambda b: count(table="people"), "Give the name of a table"),
+    "database-without-table": (lambda b: count(ADDRESS), "name of a table with a database URL"),
     "database-engine": (
         lambda b: count(ADDRESS, table="x", engine=tt.Engine(threads=2)),
         "brings its own engine",
@@ -368,7 +371,7 @@ FILES: Calls = {
     "hierarchy-address": (lambda b: tt.read_hierarchy(ADDRESS, regions=["state"]), "An address"),
     "csv-header-only": (lambda b: csv(b, ""), "There are no records"),
     "csv-endless-line": (lambda b: csv(b, "", "x" * (2**22 + 1)), "is it damaged"),
-    "csv-no-header": (lambda b: csv(b, ROWS, ""), "none of the columns.*has the table a header"),
+    "csv-no-header": (lambda b: csv(b, ROWS, ""), "none of the columns.*the table has a header"),
     "csv-title": (lambda b: csv(b, HEADER + ROWS, f"{SECRET}\n"), "none of the columns"),
     "csv-blank-line-first": (lambda b: csv(b, HEADER + ROWS, "\n"), "begins with an empty line"),
     "csv-other-delimiter": (lambda b: csv(b, "1;GA\n", "household;state\n"), "none of the columns"),
@@ -441,7 +444,7 @@ PATHS: Calls = {
     ),
     "partitions-below-another": (
         lambda b: count(parquet(b, "household=7/part/state=GA/x.parquet").parents[1]),
-        "'household=7'.*called like a column",
+        "'household=7'.*has the name of a column",
     ),
     "frame-file": (lambda b: count(frame=b.folder / "no.csv"), "In the frame: There is no file"),
     "frame-address": (lambda b: count(frame=ADDRESS), "In the frame: An address was given"),
@@ -490,7 +493,7 @@ CLOSED: dict[str, tuple[int, Callable[[Bench], object], str]] = {
     "folder-closed": (0o000, lambda b: count(b.folder / "in"), "cannot be read: Permission"),
     "folder-closed-below": (0o000, lambda b: count(b.folder), "cannot be read: Permission"),
     "frame": (0o000, lambda b: count(frame=b.folder / "in/x.csv"), "In the frame: .*Permission"),
-    "spill": (0o500, lambda b: spill(b.folder / "in"), "Nothing can be spilled to .*Permission denied"),
+    "spill": (0o500, lambda b: spill(b.folder / "in"), "Cannot write temporary files to .*Permission denied"),
 }
 
 

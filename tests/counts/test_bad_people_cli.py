@@ -191,10 +191,13 @@ WRONG: Commands = {
     "memory-words": (count(memory_limit="lots"), "'lots' is not a size such as 8GB"),
     "memory-huge": (release(memory_limit="999999999TB"), "is not a size such as 8GB"),
     "memory-tiny": (release(memory_limit="1KB"), "DuckDB ran out of memory"),
-    "spill-missing": (release(spill_folder="no"), "Nothing can be spilled to 'no': No such file"),
-    "spill-file": (count(spill_folder="people.csv"), "Nothing can be spilled to 'people.csv': Not a dir"),
-    "table-of-a-file": (count(table="people"), "A database needs the name of its table, and nothing else"),
-    "database-without-table": (release(source=ADDRESS), "A database needs the name of its table"),
+    "spill-missing": (release(spill_folder="no"), "Cannot write temporary files to 'no': No such file"),
+    "spill-file": (
+        count(spill_folder="people.csv"),
+        "Cannot write temporary files to 'people.csv': Not a dir",
+    ),
+    "table-of-a-file": (count(table="people"), "Give the name of a table with a database URL, and only"),
+    "database-without-table": (release(source=ADDRESS), "Give the name of a table with a database URL"),
     "database-down": (release(source=ADDRESS, table="people"), "no connection to the database"),
     "database-engine": (count(source=ADDRESS, table="x", threads="2"), "brings its own engine"),
     "address-http": (count(source=f"http://{SECRET}/x.csv"), "an address that Spark can read"),
@@ -250,14 +253,14 @@ WRONG: Commands = {
     ),
     "counted-records": (
         release_counts("counted.parquet", max_records="2"),
-        "counted with max_records = 1 and max_quantity = 1: release them so",
+        "counted with max_records = 1 and max_quantity = 1: release them with the same bounds",
     ),
     "counted-quantity": (release_counts("counted.parquet", max_quantity="9"), "max_quantity = 1: release"),
     "counted-region": (release_counts("counted.parquet", region="county"), "no column 'county'"),
     **{
         f"counted-spoiled-{name}": (
             release_counts(f"spoiled-{name}.parquet"),
-            "own account of how it was counted is damaged",
+            "metadata about the counting are damaged",
         )
         for name in SPOILED
     },
@@ -313,7 +316,7 @@ WRONG_PLANS: dict[str, tuple[dict[str, str], str]] = {
     "level-twice": ({"root_level": "state"}, "the same name"),
     "epsilon-tiny": ({"epsilon": "1e-12"}, "too small at level 'root'"),
     "records-zero": ({"person": "person", "max_records": "0"}, "max_records must be"),
-    "budget-level": ({"budget": "root=1,county=1"}, "level 'county' that there is not"),
+    "budget-level": ({"budget": "root=1,county=1"}, "Unknown level 'county' in the budget"),
     "library": ({"mechanism": "direct-qip"}, r"tallytree\[solvers\]"),
 }
 
@@ -589,7 +592,9 @@ def test_a_counted_file_in_another_order_is_as_good(run: Run, place: Path) -> No
     outcome = run(*release_counts("turned.parquet"))
     assert outcome.code == 0, outcome.err
     assert read_privacy(place / "out")["bounds"] == "enforced on the records of people"
-    with pytest.raises(CountsError, match="counted with the region columns 'state': release them so"):
+    with pytest.raises(
+        CountsError, match="counted with the region columns 'state': release them with the same col"
+    ):
         tt.GroupCounts.from_table("out.parquet", regions=[])
 
 

@@ -81,7 +81,7 @@ DATABASE: dict[str, tuple[Callable[[str], object], type[InputError], str]] = {
     "table-is-a-query": (lambda u: ask(u, table="(SELECT 1)"), EngineError, "no table"),
     "table-nameless": (lambda u: ask(u, table=""), EngineError, "no table ''"),
     "table-is-dots": (lambda u: ask(u, table="..."), EngineError, "no table"),
-    "table-left-out": (lambda u: ask(u), EngineError, "needs the name of its table"),
+    "table-left-out": (lambda u: ask(u), EngineError, "name of a table with a database URL"),
     "frame-unknown": (
         lambda u: ask(u, table="bad.people", frame="no"),
         EngineError,

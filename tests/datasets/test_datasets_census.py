@@ -335,7 +335,10 @@ BAD_CSV: list[tuple[Callable[[], Table], str]] = [
     (lambda: change(make_data_csv(DHC), 2, 0, "United States"), "row 2.*geographic identifier"),
     (lambda: change(make_data_csv(DHC), 3, 0, "Geography"), "row 3.*geographic identifier"),
     (lambda: [*make_data_csv(DHC), ["0500000US01005", "Cut off"]], "Row 10 below .*cells"),
-    (lambda: [*make_data_csv(DHC), [*make_data_csv(DHC)[3][:-1], "7"]], "does not have the cells"),
+    (
+        lambda: [*make_data_csv(DHC), [*make_data_csv(DHC)[3][:-1], "7"]],
+        "fewer or more cells than the header",
+    ),
     (lambda: change(make_factfinder_csv(), 1, 4, "White alone"), "not household sizes: is it table H13"),
 ]
 

@@ -211,7 +211,7 @@ def test_rows_that_a_ledger_may_not_have_are_found_even_if_their_hashes_fit() ->
 
     budget = ("d", CREATE, "1")
     assert judge(budget, ("d", CHARGE, "1/2"), ("d", CHARGE, "1/2")) == ""
-    assert "entry 3 may not be there: The budget" in judge(budget, ("d", CHARGE, "1"), ("d", CHARGE, "1/9"))
+    assert "entry 3 is not allowed: the budget" in judge(budget, ("d", CHARGE, "1"), ("d", CHARGE, "1/9"))
     assert "has its budget already" in judge(budget, budget)
     assert "no dataset 'e'" in judge(budget, ("e", CHARGE, "1"))
     assert "neither a budget nor a charge" in judge(budget, ("d", "refund", "1"))
@@ -550,7 +550,7 @@ def test_a_release_that_was_not_paid_for_is_found(place: str) -> None:
     dearer.manifest["privacy"]["ledger"] = receipt
     assert find_failures(place, dearer) == ["entry 2 paid less than what its release costs"]
     paid.manifest["privacy"] |= {"ledger": {**receipt, "remaining": "100"}}
-    assert "does not say of entry 2 what the ledger says" in find_failures(place, paid)[0]
+    assert "manifest and the ledger disagree about entry 2" in find_failures(place, paid)[0]
 
 
 def test_a_budget_pays_for_no_release(place: str) -> None:
@@ -558,7 +558,7 @@ def test_a_budget_pays_for_no_release(place: str) -> None:
     unpaid = tt.release(count(), epsilon=1)
     opening = Receipt.of(ledger.read().entries[0], ledger.balance())
     unpaid.manifest["privacy"]["ledger"] = opening.to_dict()
-    assert find_failures(place, unpaid) == ["entry 1 gave a budget, and paid for no release"]
+    assert find_failures(place, unpaid) == ["entry 1 created a budget; it did not pay for a release"]
 
 
 def test_bytes_that_are_no_text_are_a_changed_entry(file: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_broken_chain_has_exit_code_1(run: Run, place: str, tmp_path: Path) ->
     code, out, err = run("ledger", "verify", place)
     assert (code, err) == (1, "")
     assert "entry 2 was changed" in out
-    assert "The ledger is not what was written." in out
+    assert "The ledger failed its checks: it was changed, or a release was not paid for." in out
     assert json.loads(run("ledger", "verify", place, "--json")[1])["passed"] is False
     for words in (["ledger", "show", place], release("third", place)):
         check_refused(run(*words), tmp_path, "entry 2 was changed")

@@ -436,7 +436,7 @@ def test_a_session_that_the_server_ends_spends_nothing_or_says_so(
         == {
             "append": NOTHING,
             # The server may have finished it, or may be about to: only presence proves anything.
-            "commit": "Epsilon 1 may have been spent for nothing: if it was, then as entry 2 of the ledger.",
+            "commit": "Epsilon 1 may have been spent for nothing; if so, it is entry 2 of the ledger.",
             "committed": "Epsilon 1 was spent for nothing: it is entry 2 of the ledger.",
         }[when]
     )

@@ -278,8 +278,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "delta 0.9": ({"epsilon": 1, "delta": "0.9"}, "delta is too large"),
     "delta beside the groups": ({"epsilon": 1, "delta": Fraction(1, 1829)}, "delta is too large"),
     "delta beside rho": ({"rho": "0.1", "delta": Fraction(1, 1829)}, "delta is too large"),
-    "digits": ({"epsilon": 1, "delta": DELTA, "noise": "digits"}, "without a delta"),
-    "opendp": ({"epsilon": 1, "delta": DELTA, "noise": "opendp"}, "without a delta"),
+    "digits": ({"epsilon": 1, "delta": DELTA, "noise": "digits"}, "takes no delta"),
+    "opendp": ({"epsilon": 1, "delta": DELTA, "noise": "opendp"}, "takes no delta"),
     "gaussian": ({"epsilon": 1, "noise": "gaussian"}, "needs a delta"),
 }
 

@@ -207,8 +207,11 @@ BY_HAND: dict[str, tuple[Callable[[Any, Any], object], str]] = {
     "item": (lambda made, run: operator.setitem(made.counts, 0, run.counts[0]), "item assignment"),
     "in place": (lambda made, run: operator.setitem(made.counts[0], 0, 0), "read-only"),
     "measured": (lambda made, run: operator.setitem(made.measurements.values[0], 0, 0), "read-only"),
-    "of a simulation": (lambda made, run: tt.release(run, epsilon="1"), "made from GroupCounts"),
-    "of its parts": (lambda made, run: tt.release(run.measurements, epsilon="1"), "made from GroupCounts"),
+    "of a simulation": (lambda made, run: tt.release(run, epsilon="1"), "must be a tallytree.GroupCounts"),
+    "of its parts": (
+        lambda made, run: tt.release(run.measurements, epsilon="1"),
+        "must be a tallytree.GroupCounts",
+    ),
     "as a mechanism": (lambda made, run: release(mechanism=run), "There is no mechanism"),
     "mechanism": (lambda made, run: release(mechanism=Smuggler()), "by a registered mechanism"),
 }

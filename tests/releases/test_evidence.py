@@ -197,7 +197,7 @@ def test_words_of_another_version_are_said_to_be_not_checked(folder: Path, tmp_p
     assert not words.made
     assert not words.passed
     assert not words.failed
-    assert "'statement' are in the words of version '0.0.1'" in words.statement
+    assert "the wording of 'statement' is that of version '0.0.1'" in words.statement
     assert verification.describe() == "No check failed; 2 were not made."
 
 
@@ -308,7 +308,7 @@ def test_the_counts_of_every_mechanism_come_out_again(kind: Any, tmp_path: Path)
     assert not any(check.failed for check in checks.values())
     assert checks["mechanism"].passed
     assert checks["solution"].made == (kind.name != "cumulative-qip")
-    assert ("not computed again" in checks["solution"].statement) != checks["solution"].made
+    assert ("not recomputed" in checks["solution"].statement) != checks["solution"].made
 
 
 def test_the_charge_of_a_ledger_is_checked(tmp_path: Path) -> None:

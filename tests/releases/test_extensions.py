@@ -104,7 +104,7 @@ def test_a_statistic_that_is_not_known_is_named(monkeypatch: pytest.MonkeyPatch,
     with monkeypatch.context() as patched:
         add_statistic(patched)
         make_release().save(tmp_path / "out", replicates=10)
-    with pytest.raises(FolderError, match="does not know: 'share_of_3_and_more'"):
+    with pytest.raises(FolderError, match="Unknown statistic 'share_of_3_and_more'"):
         tt.load(tmp_path / "out")
 
 

@@ -157,7 +157,7 @@ def test_a_file_that_the_manifest_does_not_know_is_named(folder: Path) -> None:
     (folder / "truth.csv").write_text("7")
     assert find_failures(folder) == []
     assert find_skipped(folder) == {
-        "other files": "not looked at, because the manifest does not know them: 'truth.csv'"
+        "other files": "not checked, because the manifest does not list them: 'truth.csv'"
     }
     for number in range(5):
         (folder / f"a{number}").mkdir()
@@ -313,7 +313,7 @@ def test_equal_rows_are_refused_when_the_first_are_read(
             yield batch
 
     monkeypatch.setattr(pa_parquet.ParquetFile, "iter_batches", count)
-    with pytest.raises(FolderError, match="do not have each region once"):
+    with pytest.raises(FolderError, match="a region is missing or appears twice"):
         tt.load(folder)
     assert sum(read) <= 2_000
 

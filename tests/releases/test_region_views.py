@@ -201,7 +201,7 @@ def test_shares_may_come_from_numpy(release: tt.Release) -> None:
 
 @pytest.mark.parametrize("q", [-0.1, 1.5, float("nan"), "half", None])
 def test_a_wrong_share_is_refused(release: tt.Release, q: float) -> None:
-    with pytest.raises(ViewError, match="share from 0 to 1"):
+    with pytest.raises(ViewError, match="q must be from 0 to 1"):
         release.region().quantile(q)
 
 

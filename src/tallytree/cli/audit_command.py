@@ -30,7 +30,8 @@ def audit(
             help="Runs of each attack: as many to choose neighbours, as many to estimate epsilon.",
             metavar="N",
             parser=parse_whole,
-            show_default="20,000 of the measuring, 5,000 of the whole; 1,000 if its solver takes long",
+            show_default="20,000 for the measurements, 5,000 for the whole mechanism; 1,000 if its solver is "
+            "slow",
         ),
     ] = None,
     seed: Annotated[
@@ -55,8 +56,8 @@ def audit(
 
     On invented counts: first, all neighbours on small hierarchies are tried, which gives the exact worst
     privacy loss there. Then the whole mechanism is attacked as a black box, with the noise of releases,
-    one group being moved in every region and between all sizes: what many runs show epsilon to be, at least.
-    Neither may exceed what is stated, nor what was asked for.
+    moving one group in every region and between all sizes: many runs give a lower bound on epsilon. Neither
+    result may exceed the epsilon that is stated or asked for.
     """
     if every == (mechanism is not None):
         raise InputError("Name one mechanism to audit, or say --all.")
@@ -188,4 +189,4 @@ def _print_all(found: AuditOfAll) -> None:
                 "The control was NOT caught by both parts, so this audit shows little: take more runs."
             )
     if found.is_passed:
-        print_text("Every mechanism holds what it states, on all that was tried; the control was caught.")
+        print_text("No mechanism exceeded its stated epsilon in any test; the control was caught.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def compare(
     a: Annotated[str, typer.Argument(help="A release folder, or a published table.", metavar="A")],
-    b: Annotated[str, typer.Argument(help="Another.", metavar="B")],
+    b: Annotated[str, typer.Argument(help="Another release folder or published table.", metavar="B")],
     level: Annotated[
         str | None, typer.Option(help="Compare this level only.", metavar="LEVEL", show_default="all")
     ] = None,

@@ -234,9 +234,9 @@ def print_release(release: Release, verification: Verification) -> None:
     accuracy = release.manifest["solution"]["accuracy"]
     if accuracy is not None and accuracy["gap"] > WIDE_GAP:
         print_text(
-            "Note: The search for the best counts was ended before it was done: their objective may be "
-            f"{accuracy['gap']:.1%} above the least one. They are private and add up all the same. Budgets "
-            "that differ less between the levels make it easier."
+            "Note: The solver stopped before it converged: the objective may be up to "
+            f"{accuracy['gap']:.1%} above the minimum. The counts are private and add up all the same. "
+            "A more even budget split converges faster."
         )
     print_checks(verification)
 

@@ -49,13 +49,11 @@ def intervals(
         ),
     ] = 50,
     coverage: Annotated[
-        str, typer.Option(help="How often an interval holds the true number: a share.", metavar="C")
+        str, typer.Option(help="The share of intervals that contain the true number.", metavar="C")
     ] = "0.9",
     seed: Annotated[
         int,
-        typer.Option(
-            help="Another one draws other noise for the replicates.", metavar="N", parser=parse_whole
-        ),
+        typer.Option(help="The seed of the replicates' noise.", metavar="N", parser=parse_whole),
     ] = 0,
     as_json: Json = False,
 ) -> None:

@@ -11,7 +11,7 @@ from tallytree.cli.console import Json, print_checks, print_json, print_table, p
 from tallytree.cli.manuals import Group, add_command, join_lines
 
 DESCRIPTION = """\
-Keep what was spent on each dataset, so that it stays in bounds.
+Record what was spent on each dataset, and keep it within its budget.
 
 A ledger is a record that is only added to, and that shows tampering: a file, or a PostgreSQL database that
 several people share. A release made with --ledger is charged before its noise is drawn, and refused if the
@@ -48,7 +48,7 @@ def create(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Give a dataset its total budget, in a new ledger or in one that there is.
+    """Give a dataset its total budget, in a new or an existing ledger.
 
     Releases made with --ledger are charged to it, and refused when it is used up. With --delta the budget is
     kept as a rho of zero-concentrated differential privacy, which releases with Gaussian noise need; others
@@ -136,7 +136,11 @@ def verify(
         print_json(verification.to_dict())
     else:
         print_checks(verification)
-        print_text(verification.describe() if verification else "The ledger is not what was written.")
+        print_text(
+            verification.describe()
+            if verification
+            else "The ledger failed its checks: it was changed, or a release was not paid for."
+        )
     if not verification:
         raise typer.Exit(1)
 

@@ -50,7 +50,7 @@ MANUALS = {
     "demo": Manual(
         examples=(
             ("The nation at epsilon 1, into tallytree-demo.", "tallytree demo"),
-            ("Ten times as private, elsewhere.", "tallytree demo --epsilon 0.1 --out private"),
+            ("At epsilon 0.1, into another folder.", "tallytree demo --epsilon 0.1 --out private"),
         ),
         see_also=("tallytree report", "tallytree verify"),
     ),
@@ -136,7 +136,7 @@ MANUALS = {
         examples=(
             ("For a release that has none.", "tallytree intervals release"),
             (
-                "Steadier ones, that hold the true number 95 times in 100.",
+                "More replicates, and 95 % coverage.",
                 "tallytree intervals release --replicates 100 --coverage 0.95",
             ),
         ),
@@ -185,7 +185,7 @@ MANUALS = {
         examples=(
             ("The default mechanism.", "tallytree audit cumulative-joint"),
             (
-                "The paper's chain as published, which does not hold what it claims.",
+                "The paper's chain as published, which does not keep the epsilon that it claims.",
                 "tallytree audit cumulative-chain --option calibration=published",
             ),
         ),

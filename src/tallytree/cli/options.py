@@ -187,7 +187,7 @@ SpillFolder = Annotated[
     str | None,
     typer.Option(
         "--spill-folder",
-        help="Where to spill.",
+        help="The folder for temporary files.",
         metavar="DIR",
         show_default="a temporary folder",
         rich_help_panel=ENGINES,

@@ -53,7 +53,8 @@ def plan(
         ),
     ] = "l1",
     mechanism: Annotated[
-        str | None, typer.Option(help="Plan for this one.", metavar="NAME", show_default="the best is found")
+        str | None,
+        typer.Option(help="The mechanism to plan for.", metavar="NAME", show_default="the best one"),
     ] = None,
     public_totals: Annotated[
         str | None,

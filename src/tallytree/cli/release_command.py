@@ -112,7 +112,7 @@ def release(
         str | None,
         typer.Option(
             help="Draw Gaussian noise, for (epsilon, delta)-differential privacy: such as 1e-10, and at most "
-            "one in ten times the number of groups. Needs the extra opendp.",
+            "1 / (10 x the number of groups). Needs the extra opendp.",
             metavar="D",
             rich_help_panel=PRIVACY,
         ),

@@ -59,7 +59,7 @@ def report(
         if drawn is not None:
             print_text(_describe(drawn, release))
         if not verification:
-            print_text("The release does not hold what it promises; the report says so.")
+            print_text("The release failed its checks; the report says so.")
     if open_it:
         typer.launch(target.absolute().as_uri())
     if not verification:

@@ -18,7 +18,7 @@ def reproduce(
     part: Annotated[
         str,
         typer.Argument(
-            help="scalability, runtime, accuracy, table or all. All but the first are about the same runs.",
+            help="scalability, runtime, accuracy, table or all. All but the first use the same runs.",
             metavar="PART",
         ),
     ] = "all",
@@ -26,8 +26,8 @@ def reproduce(
         Path | None,
         typer.Option(
             help="A folder of public tables: county_household_sizes_2010.csv and "
-            "taxi/kuo_taxi_count_of_counts.csv.gz (or the TLC's trip records in taxi/). They are compared "
-            "with, and so revealed: never give sensitive data. Without it, all data are invented.",
+            "taxi/kuo_taxi_count_of_counts.csv.gz (or the TLC's trip records in taxi/). The results reveal "
+            "them: never give sensitive data. Without it, all data are invented.",
             metavar="FOLDER",
         ),
     ] = None,

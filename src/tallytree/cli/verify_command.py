@@ -15,9 +15,10 @@ def verify(
 ) -> None:
     """Check a release folder, from what is in it alone.
 
-    Everything adds up; the noise fits the budget, and the measurements scatter by as much; what is promised
-    follows from the plan; the charge to a ledger covers it; the objective and the post-processing come out
-    again; and no file was changed. A check that could not be made is shown as such.
+    Checks that the counts add up; that the noise fits the budget and the measurements; that the stated
+    privacy follows from the plan; that the charge to a ledger covers it; that the objective and the
+    post-processing are reproduced; and that no file was changed. A check that could not be made is shown as
+    such.
     """
     from tallytree.publishing.publisher import load
 
@@ -26,6 +27,6 @@ def verify(
         print_json(verification.to_dict())
     else:
         print_checks(verification)
-        print_text(verification.describe() if verification else "The release does not hold what it promises.")
+        print_text(verification.describe() if verification else "The release failed its checks.")
     if not verification:
         raise typer.Exit(1)

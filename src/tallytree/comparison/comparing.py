@@ -38,13 +38,13 @@ RARE = 0.001
 def explain_no_verdict(a: Measurements | None, b: Measurements | None, level: int) -> str | None:
     """Return why differences cannot be told from noise at a level; None if they can."""
     if a is None or b is None:
-        return "Of a published table the noise is not known: what differs is not told apart from noise."
+        return "The noise of a published table is unknown, so differences cannot be told from noise."
     if a.plan.sizes != b.plan.sizes:
-        return "A and B were measured on different sizes: what differs is not told apart from noise."
+        return "A and B were measured on different sizes, so differences cannot be told from noise."
     queries = {each.plan.levels[level].query for each in (a, b)}
     # The chain's answers are running numbers over all regions.
     if len(queries) > 1 or (queries == {"chain"} and a.plan.hierarchy != b.plan.hierarchy):
-        return "A and B were measured by different queries: what differs is not told apart from noise."
+        return "A and B were measured by different queries, so differences cannot be told from noise."
     return None
 
 

@@ -139,7 +139,7 @@ class Comparison:
 VERDICTS = {
     "explained": "Noise explains this.",
     "more": "That is more than noise explains: the data differ as well.",
-    "less": "That is less than independent noise gives: A and B share what was measured.",
+    "less": "That is less than independent noise would give: A and B share measurements.",
 }
 
 

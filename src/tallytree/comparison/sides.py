@@ -37,7 +37,7 @@ from tallytree.sizes import SizeClasses, Sizes, count_sizes, get_ends, list_edge
 
 Ints = npt.NDArray[np.int64]
 
-NOT_PUBLISHED = "{} true counts, not a published table: 'tallytree evaluate' compares with the truth."
+NOT_PUBLISHED = "{} true counts, not a published table. To compare with the truth, use 'tallytree evaluate'."
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,12 +54,12 @@ class PublishedTable:
 def read_published(table: Table, release: Released, *, size: str, groups: str) -> PublishedTable:
     """Read the counts of a table or its file."""
     if has_sensitive_name(table):
-        raise CountsError(NOT_PUBLISHED.format("By the name of its file, which says 'sensitive', this is"))
+        raise CountsError(NOT_PUBLISHED.format("The name of the file says 'sensitive': it holds"))
     root, *below = release.hierarchy.levels
     check_purposes([*below, size, groups])
     data = read_columns(table, [*below[:1], size, groups], text=below, also=below[1:])
     if read_origin(data) is not None:
-        raise CountsError(NOT_PUBLISHED.format("These are"))
+        raise CountsError(NOT_PUBLISHED.format("The table holds"))
     if data.num_rows == 0:
         raise CountsError("The table has no rows.")
     regions = _find_region_columns(data, below)
@@ -131,7 +131,9 @@ def open_sides(a: Released | Table, b: Released | Table, *, size: str, groups: s
     opened = [_load(a), _load(b)]
     releases = [each for each in opened if isinstance(each, Released)]
     if not releases:
-        raise CountsError("Of the two, at least one must be a release: its levels name the table's columns.")
+        raise CountsError(
+            "At least one of the two must be a release: its levels name the columns of the table."
+        )
     first, second = (
         _from_release(each)
         if isinstance(each, Released)
@@ -166,5 +168,5 @@ def _from_table(table: PublishedTable, name: str) -> Side:
     notes = []
     if table.clipped:
         outside = f"{table.clipped:,} rows of {name} have sizes outside {show_sizes(table.sizes)}"
-        notes.append(f"{outside}: they count there.")
+        notes.append(f"{outside}: they are counted at the ends.")
     return Side(table.hierarchy, table.sizes, table.counts, None, tuple(notes))

@@ -117,7 +117,7 @@ def explain_damage(path: str | os.PathLike[str]) -> Iterator[None]:
     except FileNotFoundError:
         raise CountsError(f"There is no file {shown}.") from None
     except PermissionError:
-        raise CountsError(f"The file {shown} may not be read.") from None
+        raise CountsError(f"No permission to read the file {shown}.") from None
     except UnicodeError:
         raise CountsError(f"The file {shown} is not UTF-8 text.") from None
     except CountsError:
@@ -228,7 +228,7 @@ def check_columns(found: Sequence[str], wanted: Sequence[str]) -> list[str]:
         # Without a header the "names" would be data: do not show them.
         raise CountsError(
             f"The table has none of the columns {', '.join(show(name) for name in wanted[:5])}: "
-            "are they called so, and has the table a header?"
+            "check their names, and that the table has a header."
         )
     for name in wanted:
         if name not in found:

@@ -67,7 +67,10 @@ class Origin:
             )
         if self.regions is not None and tuple(regions) != self.regions:
             named = ", ".join(map(show, self.regions)) or "none"
-            raise CountsError(f"The groups were counted with the region columns {named}: release them so.")
+            raise CountsError(
+                f"The groups were counted with the region columns {named}: release them with the same "
+                "columns."
+            )
         return self.sizes
 
     def check_bounds(self, bounds: Bounds | None) -> Bounds:
@@ -75,7 +78,8 @@ class Origin:
         if bounds is not None and bounds != self.bounds:
             m, z = self.bounds.max_records, self.bounds.max_quantity
             raise CountsError(
-                f"The groups were counted with max_records = {m} and max_quantity = {z}: release them so."
+                f"The groups were counted with max_records = {m} and max_quantity = {z}: release them with "
+                "the same bounds."
             )
         return self.bounds
 
@@ -144,7 +148,9 @@ def read_origin(table: pa.Table) -> Origin | None:
             digest,
         )
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise CountsError("The table's own account of how it was counted is damaged.") from None
+        raise CountsError(
+            "The table's metadata about the counting are damaged: count the groups again."
+        ) from None
 
 
 def _check_only(given: object) -> Protected | None:

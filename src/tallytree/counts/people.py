@@ -95,8 +95,8 @@ def count_groups(
         raise CountsError(f"protect must be 'person' or 'group', not {show(protect)}.")
     elif quantity is not None and max_quantity is None:
         raise CountsError(
-            "A quantity needs its bound, max_quantity: the most that one record may add to a group. What is "
-            "above it is cut, and the noise grows with it."
+            "A quantity needs its bound, max_quantity: the most that one record may add to a group. Larger "
+            "quantities are clipped to it, and the noise grows with it."
         )
     if missing not in MISSING:
         raise CountsError(f"missing must be one of {', '.join(map(repr, MISSING))}, not {show(missing)}.")
@@ -109,7 +109,7 @@ def count_groups(
     if engine is not None and not isinstance(engine, Engine):
         raise EngineError("The engine must be a tallytree.Engine.")
     if (table is not None) != is_database(source):
-        raise EngineError("A database needs the name of its table, and nothing else has one.")
+        raise EngineError("Give the name of a table with a database URL, and only with one.")
     with open_session(source, engine) as session:
         counter = Counter(session, progress)
         people, listed = counter.open(source if table is None else table, frame, columns)

@@ -80,7 +80,10 @@ def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
     ended = np.zeros(rows, dtype=bool)
     for name in regions:
         column = _encode(data[name], name)
-        refuse_rows(ended & (column.codes >= 0), f"column {show(name)} names a region below a missing one")
+        refuse_rows(
+            ended & (column.codes >= 0),
+            f"column {show(name)} has a name, but the column of the level above it is empty",
+        )
         ended = column.codes < 0
         columns.append(column)
     return grow_tree(columns)

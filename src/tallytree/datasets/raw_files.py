@@ -63,7 +63,7 @@ def fit_rows(header: list[str], rows: list[list[Any]]) -> Iterator[list[Any]]:
     """Yield the rows with a cell for each column; further cells must be empty, as after a trailing comma."""
     for number, row in enumerate(rows, start=1):
         if len(row) < len(header) or any(row[len(header) :]):
-            raise CountsError(f"Row {number} below the header does not have the cells that it names.")
+            raise CountsError(f"Row {number} below the header has fewer or more cells than the header.")
         yield row[: len(header)]
 
 

@@ -118,7 +118,7 @@ def add_intervals(
     ['groups_low', 'groups_high', 'groups_bias', 'groups_error']
     """
     if not isinstance(release, Released):
-        raise IntervalsError("Intervals are made for a Release.")
+        raise IntervalsError("release must be a tallytree.Release.")
     if not _has_room(release):
         raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
     intervals = make_intervals(
@@ -195,7 +195,7 @@ def find_obstacle(release: Released) -> str | None:
         return TOO_MANY
     method = find_mechanism_of(release.manifest)
     if method.small:
-        return f"{method.name} takes long, and would be run many times; --replicates asks for it"
+        return f"{method.name} is slow and would have to run many times; use --replicates to request them"
     return None
 
 

@@ -174,7 +174,7 @@ def enter(balances: Balances, entry: Entry) -> None:
     elif entry.kind == CHARGE:
         balance = find_balance(balances, entry.dataset)
         if entry.unit != balance.unit:
-            raise LedgerError("Its amount has another unit than the budget.")
+            raise LedgerError("Its unit is not that of the budget.")
         balances[entry.dataset] = balance.charge(amount)
     else:
         raise LedgerError("It is neither a budget nor a charge.")
@@ -187,7 +187,8 @@ def add_up(entries: Sequence[Entry]) -> tuple[Balances, Fault | None]:
         try:
             enter(balances, entry)
         except LedgerError as error:
-            return balances, Fault(number, f"may not be there: {str(error).removesuffix('.')}")
+            why = str(error).removesuffix(".")
+            return balances, Fault(number, f"is not allowed: {why[:1].lower()}{why[1:]}")
     return balances, None
 
 

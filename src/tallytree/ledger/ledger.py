@@ -173,7 +173,9 @@ class Ledger:
         """
         asked = Loss.of(loss)
         if not isinstance(what, str) or len(what) > LONGEST_WHAT or not what.isprintable():
-            raise LedgerError(f"What a charge is for is said in at most {LONGEST_WHAT} printable characters.")
+            raise LedgerError(
+                f"The purpose of a charge must be text of at most {LONGEST_WHAT} printable characters."
+            )
         with self.tell_what_was_spent():
             try:
                 with self._store.write() as transaction:
@@ -183,7 +185,7 @@ class Ledger:
                     entry = _write_next(record, before.dataset, CHARGE, before.unit, amount, what)
                     transaction.append(entry)
                     if transaction.read() != [*record.entries, entry]:
-                        raise LedgerError("The ledger does not keep what is written to it: it is damaged.")
+                        raise LedgerError("The new entry was not stored as written: the ledger is damaged.")
                     receipt = Receipt.of(entry, record.balances[before.dataset])
                     self._own.attempt = Attempt(receipt)
                     transaction.commit()

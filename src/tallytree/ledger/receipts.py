@@ -46,7 +46,7 @@ class Attempt:
         entry = self.receipt.entry
         if not self.is_certain:
             return Outcome(
-                f"{amount} may have been spent for nothing: if it was, then as entry {entry} of the ledger."
+                f"{amount} may have been spent for nothing; if so, it is entry {entry} of the ledger."
             )
         if self.is_used:
             return Outcome(f"{amount} was spent as entry {entry}, and the release was written.")

@@ -53,7 +53,9 @@ class CumulativeChain(Mechanism):
     @property
     def obstacle(self) -> str | None:
         """Why it cannot make a release."""
-        return None if self.calibration == "sound" else "its published noise hides less than it says"
+        return (
+            None if self.calibration == "sound" else "its published noise is too small for the stated epsilon"
+        )
 
     def calibrate(self, plan: Plan) -> Plan:
         """Return the plan unchanged if sound; if published, with the paper's noise and its real epsilon."""

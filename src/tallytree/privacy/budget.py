@@ -210,9 +210,7 @@ def split_budget(
         raise PrivacyError('The budget must name a weight for each level, such as {"nation": 1, "state": 2}.')
     for name in budget:
         if name not in levels:
-            raise PrivacyError(
-                f"The budget names a level {show(name)} that there is not: {name_choices(name, levels)}"
-            )
+            raise PrivacyError(f"Unknown level {show(name)} in the budget: {name_choices(name, levels)}")
     missing = [name for name in levels if name not in budget]
     if missing:
         raise PrivacyError(f"The budget gives no weight to level {show(missing[0])}; every level needs one.")

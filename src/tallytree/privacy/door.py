@@ -39,9 +39,12 @@ def find_noise(name: str | None, delta: object) -> ExactNoise:
         raise PrivacyError(f"There is no noise {show(name)}: {name_choices(name, NOISES)}")
     noise = NOISES[name]()
     if delta is None and noise.distribution != EPSILON.distribution:
-        raise PrivacyError(f"The noise {name!r} needs a delta, far below one in the number of people.")
+        raise PrivacyError(f"The noise {name!r} needs a delta, far below 1 / (number of people).")
     if delta is not None and noise.distribution != RHO.distribution:
-        raise PrivacyError(f"The noise {name!r} keeps epsilon without a delta: leave one of the two out.")
+        raise PrivacyError(
+            f"The noise {name!r} gives pure differential privacy and takes no delta: leave out the noise or "
+            "the delta."
+        )
     return noise
 
 

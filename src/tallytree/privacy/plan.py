@@ -174,7 +174,7 @@ class Plan:
         """Refuse counts that this plan was not made for."""
         # Checked by its methods, because code that runs after measuring may not import its type.
         if not hasattr(counts, "array"):
-            raise CountsError("The answers are made from GroupCounts.")
+            raise CountsError("counts must be a tallytree.GroupCounts.")
         if counts.hierarchy != self.hierarchy:
             raise CountsError("The counts are on another hierarchy than the plan.")
         if counts.sizes != self.sizes:
@@ -213,7 +213,7 @@ def make_plan(
     region's answers needs no noise.
     """
     if not isinstance(hierarchy, Hierarchy):
-        raise HierarchyError("A plan is made for a tallytree.Hierarchy.")
+        raise HierarchyError("The hierarchy must be a tallytree.Hierarchy.")
     bounds, sizes = check_bounds(bounds), check_sizes(sizes)
     regions = dict(zip(hierarchy.levels, hierarchy.region_counts, strict=True))
     draft = draft_plan(query, regions, budget, sizes=sizes, bounds=bounds)

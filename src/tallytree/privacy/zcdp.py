@@ -54,7 +54,9 @@ def parse_delta(value: object) -> Fraction:
     """
     delta = parse_exact(value, "delta")
     if delta >= 1:
-        raise PrivacyError("delta is a probability: it must be below 1, and far below one in the people.")
+        raise PrivacyError(
+            "delta is a probability: it must be below 1, and far below 1 / (number of people)."
+        )
     return delta
 
 
@@ -75,7 +77,7 @@ def check_delta(delta: Fraction, groups: int = 0) -> None:
     if delta > find_most_delta(groups):
         raise PrivacyError(
             "delta is too large: with that probability the promise to a person may fail altogether. It must "
-            f"be at most one in {MARGIN} times the number of groups, and never above "
+            f"be at most 1 / ({MARGIN} x the number of groups), and never above "
             f"{float(find_most_delta()):g}; 1e-10 suits most data."
         )
 

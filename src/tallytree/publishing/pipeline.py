@@ -81,7 +81,7 @@ def release(
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
     more than its budget. Without one, nothing remembers, and the manifest says so.
 
-    An epsilon above 1,000 is refused, and so is a delta above one in ten times the number of groups. From
+    An epsilon above 1,000 is refused, and so is a delta above 1 / (10 x the number of groups). From
     epsilon 10 on the release carries a warning.
 
     Whatever is wrong with the input is found before the ledger is charged, and noise is drawn only after the
@@ -98,7 +98,7 @@ def release(
     1/2
     """
     if not isinstance(counts, GroupCounts):
-        raise CountsError("A release is made from GroupCounts.")
+        raise CountsError("counts must be a tallytree.GroupCounts.")
     book = None if ledger is None else open_ledger(ledger)
     asked = Budget(
         epsilon=epsilon,
@@ -184,7 +184,7 @@ def release_within(
 ) -> tuple[Release, Verification]:
     """Release ``counts`` like :func:`release`, with all settings as one ``order``; also return the checks."""
     if ledger is None and dataset is not None:
-        raise LedgerError("A dataset is one of a ledger: give the ledger as well.")
+        raise LedgerError("A dataset belongs to a ledger: give the ledger as well.")
     plan = order.plan(counts)
     if ledger is None:
         return _carry_out(order, plan, counts, progress, None)

@@ -77,7 +77,10 @@ def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, 
     if not other_words:
         return (check,)
     names = " and ".join(map(repr, other_words))
-    why = f"{names} are in the words of version {show(version)}, which version {__version__} cannot check"
+    why = (
+        f"the wording of {names} is that of version {show(version)} and cannot be checked by version "
+        f"{__version__}"
+    )
     return check, skip("words", why)
 
 
@@ -85,7 +88,8 @@ def check_receipt(manifest: Manifest, plan: Plan) -> tuple[Check, ...]:
     """Check that a ledger, if charged, was charged at least the release's cost; only the ledger proves it."""
     receipt = read_receipt(manifest)
     if receipt is None:
-        return (Check("ledger", "no ledger was charged: what else was released is not known here", 0),)
+        statement = "no ledger was charged, so other releases from the same data are not accounted for"
+        return (Check("ledger", statement, 0),)
     loss = plan.loss.count(receipt.unit)
     paid = loss is not None and receipt.charged >= loss and receipt.spent >= receipt.charged
     example = "" if paid else f"entry {receipt.entry} does not cover the release"
@@ -189,7 +193,7 @@ def _check_by_twin(
     """Compare a slow mechanism's counts with those of a fast one for the same model."""
     twin = method.twin
     if twin is None:
-        return skip("solution", f"not computed again: {method.name} takes long")
+        return skip("solution", f"not recomputed, because {method.name} is slow")
     own = method.assess(measurements, counts, total=measurements.plan.hide_total(total)).objective
     best = twin.postprocess(measurements, total=measurements.plan.hide_total(total)).objective
     worse = own - best > best // TOLERANCE
@@ -201,7 +205,7 @@ def _check_by_twin(
     statement = f"{twin.name} finds no counts that are nearer to the measurements"
     if worse:
         return Check("solution", statement, 1, example)
-    return skip("solution", f"not computed again, {method.name} takes long; but {statement}")
+    return skip("solution", f"not recomputed, because {method.name} is slow; but {statement}")
 
 
 def _compare_claims(stated: Mapping[str, Any], solution: Solution) -> str:

@@ -119,8 +119,8 @@ def check_intervals(intervals: Intervals) -> Check:
         right = (found.low >= 0) & (found.low <= found.high) & np.isfinite(found.high)
         # A region without groups has neither a mean nor quantiles, and no intervals for them.
         wrong += int((np.isfinite(found.value) & ~right).sum())
-    statement = "intervals begin at zero or above, and end after that; they are not computed again"
-    return Check("intervals", statement, wrong, "one does not" if wrong else "")
+    statement = "every interval has 0 <= low <= high (intervals are not recomputed)"
+    return Check("intervals", statement, wrong, "an interval violates this" if wrong else "")
 
 
 # The intervals of a release as files beside it, and as tables.

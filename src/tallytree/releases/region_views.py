@@ -93,7 +93,7 @@ class RegionView:
         ``quantile(0.5)`` is the median.
         """
         if not isinstance(q, (int, float, np.number)) or not 0 <= q <= 1:
-            raise ViewError("A quantile is asked for by a share from 0 to 1, such as 0.5 for the median.")
+            raise ViewError("q must be from 0 to 1, such as 0.5 for the median.")
         if not self.total:
             return None
         share = Fraction(str(float(q)))  # as it is written: 0.55 is 11 of 20

@@ -82,7 +82,7 @@ def read_regions(tables: Iterable[pa.Table], levels: Sequence[str], sizes: Sizes
         head = _take_names(table, levels, np.arange(-rows % cells, table.num_rows, cells))
         # Checked now, not after reading all: a few bytes can encode any number of equal rows.
         if len(find_runs([_get_codes(head, name) for name in (*levels, "level")])[0]) < head.num_rows:
-            raise FolderError("The measurements do not have each region once.")
+            raise FolderError("measurements.parquet is damaged: a region is missing or appears twice.")
         heads.append(head)
         rows += table.num_rows
     if rows == 0 or rows % cells:
@@ -110,11 +110,11 @@ def _make_hierarchy(heads: pa.Table, levels: Sequence[str]) -> Hierarchy:
         names.append(tree.names[level].take(found))
         parents.append(rank[above])
         if len(found) != len(tree.names[level]):
-            raise FolderError("The measurements do not have each region once.")
+            raise FolderError("measurements.parquet is damaged: a region is missing or appears twice.")
         rank = np.full(len(found), -1, dtype=np.int64)
         rank[found] = np.arange(len(found))
         if (rank < 0).any():
-            raise FolderError("The measurements do not have each region once.")
+            raise FolderError("measurements.parquet is damaged: a region is missing or appears twice.")
     return Hierarchy.from_arrays(levels, names, parents)
 
 

@@ -253,13 +253,13 @@ class Released:
                 f"{self.total:,} groups in all."
             ),
             write_paragraph(describe_privacy(plan)),
-            write_table(["level", "regions", "groups", plan.unit.name, "19 of 20 noises within"], rows),
+            write_table(["level", "regions", "groups", plan.unit.name, "95 % of the noise within"], rows),
             self._write_status(),
         )
 
     def _write_status(self) -> Html:
         if self.hierarchy.region_count * count_sizes(self.sizes) > MOST_SHOWN_CELLS:
-            words = "Not checked just to be shown: release.verify() does it."
+            words = "Not verified for display because of its size: call release.verify()."
             return tag("p", words, style=f"margin:0;{QUIET}")
         verification = self.verify()
         failed = [check for check in verification.checks if check.failed]
@@ -371,4 +371,4 @@ def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
     some = ", ".join(show(name) for name in others[:3]) + (
         f" and {len(others) - 3} more" if len(others) > 3 else ""
     )
-    return check, skip("other files", f"not looked at, because the manifest does not know them: {some}")
+    return check, skip("other files", f"not checked, because the manifest does not list them: {some}")

@@ -79,7 +79,7 @@ def describe_guarantee(plan: Plan) -> str:
     return (
         f"The released counts are rho-zero-concentrated differentially private with rho = {rho}. That "
         f"implies (epsilon, delta)-differential privacy with epsilon = {epsilon} at delta = {delta}: "
-        f"{outcomes}, and an addition of {delta}."
+        f"{outcomes}, plus {delta}."
     )
 
 
@@ -172,10 +172,10 @@ def _name_sizes(sizes: Sizes) -> str:
 
 
 WITHOUT = {
-    ("person", "public"): "if that person's records had not been there",
-    ("person", "private"): "if that person's records had not been there",
-    ("group", "public"): "if that group had been of any other size",
-    ("group", "private"): "if that group had not been there",
+    ("person", "public"): "without that person's records",
+    ("person", "private"): "without that person's records",
+    ("group", "public"): "with that group at any other size",
+    ("group", "private"): "without that group",
 }
 BET = {
     ("person", "public"): "a person is in the data",
@@ -190,7 +190,7 @@ def describe_safety(plan: Plan) -> list[str]:
     epsilon = float(plan.epsilon)
     words = [
         f"Every single {plan.protect} in the data is protected, against everybody, whatever they know "
-        f"already. These counts would have come out nearly as likely {WITHOUT[plan.protect, plan.total]}.",
+        f"already. These counts would have been nearly as likely {WITHOUT[plan.protect, plan.total]}.",
         _describe_strength(plan, epsilon),
         "So the counts may be published, copied, combined and computed with as you like: nothing that is "
         "done to them later weakens the protection. What does weaken it is another release from the same "
@@ -199,7 +199,7 @@ def describe_safety(plan: Plan) -> list[str]:
     if plan.delta is None and plan.protect == "person":
         words.append(
             "The promise is to a person. For several people together, such as a whole group of four, epsilon "
-            f"counts as often as there are people: 4 x {show_short(plan.epsilon)} for four of them."
+            f"is multiplied by the number of people: 4 x {show_short(plan.epsilon)} for four."
         )
     return words
 
@@ -214,16 +214,16 @@ def _describe_strength(plan: Plan, epsilon: float) -> str:
     shown = show_short(plan.epsilon)
     if epsilon >= LARGE_EPSILON:  # a factor or a probability would not say much
         return (
-            f"How nearly is what epsilon says. Here it is {shown}, which is so large that the promise in "
-            "itself says little; it is still exact, and holds."
+            f"Epsilon says how nearly. Here it is {shown}, so large that the guarantee, although it holds "
+            "exactly, means little."
         )
     odds = math.exp(epsilon)
-    factor = f"How nearly is what epsilon says, here {shown}: {describe_factor(plan)}."
+    factor = f"Epsilon, here {shown}, says how nearly: {describe_factor(plan)}."
     if plan.delta is not None:
         return factor
     return (
-        f"{factor} Somebody who holds it for an even bet that {BET[plan.protect, plan.total]} can be "
-        f"{math.ceil(100 * odds / (1 + odds))} % sure at most after reading these counts, instead of 50 %."
+        f"{factor} Someone who gives even odds that {BET[plan.protect, plan.total]} can be at most "
+        f"{math.ceil(100 * odds / (1 + odds))} % sure after seeing these counts, instead of 50 %."
     )
 
 
@@ -239,7 +239,7 @@ def describe_budget(plan: Plan) -> str:
 def describe_adjustment(mechanism: str) -> str:
     """Describe how measured counts became released ones."""
     return (
-        f"After the measuring, the method {mechanism} looked for whole counts, none of them negative, that "
-        "add up over all levels and are near to what was measured. That uses no data any more, and it "
-        "usually removes much of the noise that this section is about."
+        f"After measuring, {mechanism} finds whole, non-negative counts that add up over all levels and are "
+        "close to the measurements. This step does not use the data, and it usually removes much of the "
+        "noise that this section is about."
     )

@@ -135,7 +135,7 @@ def find_statistics(names: Sequence[str]) -> tuple[Statistic, ...]:
     for name in names:
         if name not in known:
             raise FolderError(
-                f"The release tells a statistic of its regions that this version does not know: {show(name)}."
+                f"Unknown statistic {show(name)}: the release was written by another version of Tallytree."
             )
     return tuple(known[name] for name in names)
 

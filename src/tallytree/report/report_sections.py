@@ -80,8 +80,8 @@ def _describe_checks(verification: Verification) -> str:
 def _warn() -> Html:
     return tag(
         "p",
-        tag("strong", "This release does not hold what it promises."),
-        " At least one of its checks failed: do not rely on these counts.",
+        tag("strong", "This release failed its checks."),
+        " Do not rely on these counts.",
         class_="failed banner",
     )
 
@@ -212,7 +212,7 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
         _draw_deviations(found),
         tabulate(
             "The noise of one measured count",
-            ["Level", "What was measured", "Standard deviation", "19 of 20 within", "Groups, typical region"],
+            ["Level", "What was measured", "Standard deviation", "95 % within", "Groups, typical region"],
             rows,
             left=2,
         ),
@@ -257,8 +257,8 @@ def write_checks(verification: Verification) -> Html:
     return join(
         tag(
             "p",
-            "Every condition below was worked out again from the files of the release when this page was "
-            "written, but for those marked as not made. Repeating the whole computation takes longer: ",
+            "Every check below was recomputed from the release files when this page was written, except "
+            "those marked 'not made'. Repeating the whole computation takes longer: ",
             tag("code", "tallytree verify"),
             " on the folder does that as well.",
         ),
@@ -267,7 +267,8 @@ def write_checks(verification: Verification) -> Html:
 
 
 def _write_check(check: Check) -> Html:
-    times = f" {check.violations:,} times not, for example: {check.example}." if check.failed else ""
+    often = "once" if check.violations == 1 else f"{check.violations:,} times"
+    times = f" Violated {often}, for example: {check.example}." if check.failed else ""
     outcome = "Failed" if check.failed else "Passed" if check.made else "Not made"
     return tag(
         "li",

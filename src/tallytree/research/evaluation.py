@@ -80,7 +80,7 @@ def simulate(
     [[102, 54, 24]]
     """
     if not isinstance(counts, GroupCounts):
-        raise CountsError("A simulation is made from GroupCounts.")
+        raise CountsError("counts must be a tallytree.GroupCounts.")
     method = find_mechanism(mechanism or find_default(protect))
     noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
     plan = method.plan(
@@ -121,8 +121,10 @@ def evaluate(run: Simulation | Released, counts: GroupCounts) -> pa.Table:
     >>> evaluate(run, counts).select(["level", "l1", "violations"]).to_pydict()
     {'level': ['nation', 'state'], 'l1': [12, 26], 'violations': [0, 0]}
     """
-    if not isinstance(run, (Simulation, Released)) or not isinstance(counts, GroupCounts):
-        raise CountsError("A Simulation or a Release is compared with GroupCounts.")
+    if not isinstance(run, (Simulation, Released)):
+        raise CountsError("run must be a tallytree.Simulation or a tallytree.Release.")
+    if not isinstance(counts, GroupCounts):
+        raise CountsError("counts must be a tallytree.GroupCounts.")
     if run.hierarchy != counts.hierarchy or run.sizes != counts.sizes:
         raise CountsError("The counts to compare with are on other regions or sizes than the run.")
     edges = np.array(list_edges(counts.sizes))

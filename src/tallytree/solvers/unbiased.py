@@ -82,7 +82,10 @@ def _combine(measurements: Measurements) -> list[Estimates]:
     """Return the measured answers, each improved by all others."""
     plan = measurements.plan
     if any(level.query not in ADDITIVE for level in plan.levels):
-        raise MechanismError("The answers of this query do not add up over regions: estimate from others.")
+        raise MechanismError(
+            "Unbiased estimates need the sizes or the cumulative query; the answers of this query do not add "
+            "up over regions."
+        )
     hierarchy = plan.hierarchy
     own = [
         Estimates(measurements.values[at].astype(np.float64), _find_variances(plan, at))

@@ -171,7 +171,9 @@ def _check_folders(files: Files, columns: Sequence[str]) -> None:
     for part in Path(files.base).parts:
         name, equals, _ = part.partition("=")
         if equals and name.lower() in wanted:
-            raise EngineError(f"The folder {show(part)}, which the files are in, is called like a column.")
+            raise EngineError(
+                f"The folder {show(part)}, which the files are in, has the name of a column: move the files."
+            )
 
 
 def _may_be_renamed(names: Sequence[str]) -> bool:

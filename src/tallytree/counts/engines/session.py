@@ -46,7 +46,7 @@ def private_folder(parent: str | os.PathLike[str] | None) -> Iterator[Path]:
             folder.mkdir(mode=0o700)
         except (OSError, ValueError) as error:
             why = describe(error) if isinstance(error, OSError) else "no folder can have such a name"
-            raise EngineError(f"Nothing can be spilled to {place}: {why}.") from None
+            raise EngineError(f"Cannot write temporary files to {place}: {why}.") from None
         yield folder
     finally:
         if folder is not None:
@@ -77,7 +77,7 @@ class Engine:
     memory_limit: str | None = None
     """How much memory to use before spilling to disk, such as ``"8GB"``; the engine's own choice if None."""
     spill_folder: str | os.PathLike[str] | None = None
-    """Where to spill, in a private folder that is removed; the system's temporary folder if None."""
+    """The folder for temporary files, kept in a private subfolder that is removed; the system's if None."""
     threads: int | None = None
 
     def __post_init__(self) -> None:

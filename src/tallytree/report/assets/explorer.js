@@ -223,7 +223,7 @@ class Explorer {
       return;
     }
     const level = noise[regions.level[marks.a]];
-    byId("precision").textContent = `How exact? At level ${shorten(regions.levelName(marks.a), 40)} a measurement (${level.answer}) carries noise with a standard deviation of ${threeDigits.format(level.deviation)}; 19 of 20 are within ± ${showCount(level.reach)} groups. Counts of about that size should not be relied on one by one.`;
+    byId("precision").textContent = `How exact? At level ${shorten(regions.levelName(marks.a), 40)} a measurement (${level.answer}) carries noise with a standard deviation of ${threeDigits.format(level.deviation)}; 95 % of the noise is within ± ${showCount(level.reach)} groups. Counts of about that size should not be relied on one by one.`;
   }
 
   #setRange(kind, from, to) {

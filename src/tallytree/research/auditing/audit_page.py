@@ -77,7 +77,7 @@ def conclude(audit: Audit) -> str:
     )
     if audit.verdict == Verdict.HOLDS:
         holds = (
-            f"{audit.mechanism} holds what it states, on all that was tried: {exact}; in attacks, {attacked}."
+            f"{audit.mechanism} kept its stated epsilon in every case tried: {exact}; in attacks, {attacked}."
         )
         most = max(attack.evidence.most for attack in audit.attacks)
         return holds if most > audit.asked else f"{holds} {FEW_RUNS.format(most)}"
@@ -111,7 +111,7 @@ long. Noise is that of releases, which nobody can repeat: another run finds slig
 
 ## The control
 
-An audit that finds nothing has shown something only if it finds what is there. The chain as the paper
+An audit that finds nothing is evidence only if it catches known violations. The chain as the paper
 calibrates it has too little noise, and must be caught by both parts.
 
 {controls}

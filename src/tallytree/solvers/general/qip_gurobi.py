@@ -89,8 +89,8 @@ def _narrow(program: Program, best: int) -> list[tuple[int, int]]:
     """Bound the optimum's variables: none of its terms exceeds the sum of all terms of a solution."""
     if best >= MOST_EXACT:
         raise MechanismError(
-            "The noisy answers are so far from all counts that add up to the total that Gurobi, which works "
-            "in floats, cannot find the nearest exactly; direct-dp and cumulative-dp work in whole numbers."
+            "The noise is too large for Gurobi's floating-point arithmetic: the optimum cannot be found "
+            "exactly. Use direct-dp or cumulative-dp, which use exact integers."
         )
     reaches = [isqrt(best // weight) for weight in program.weights]
     return [

@@ -99,8 +99,8 @@ def _solve(
     found = SOLVERS[solver]()(program, time_limit)
     if not program.admits(found.values):
         raise MechanismError(
-            f"The solver {solver!r}, which works in floats, found counts that do not add up: the noisy "
-            "answers are too far from all that do. direct-dp and cumulative-dp work in whole numbers."
+            f"The noise is too large for the floating-point arithmetic of the solver {solver!r}: the counts "
+            "it found do not add up. Use direct-dp or cumulative-dp, which use exact integers."
         )
     parts = np.split(np.array(found.values, dtype=np.int64), np.cumsum([level.size for level in values])[:-1])
     answers = [level + part.reshape(level.shape) for part, level in zip(parts, values, strict=True)]
