@@ -12,7 +12,7 @@ class Explorer {
     this.cursor = 0;
     this.view = "icicle";
     this.show = { measure: "groups", axis: "linear", cumulative: false };
-    this.range = "most";
+    this.range = regions.facts.classes ? "all" : "most";
     this.narrow = window.matchMedia("(max-width: 40rem)");
     this.narrow.addEventListener("change", () => this.#drawSummary());
     byId("explorer").hidden = false;
