@@ -25,7 +25,7 @@ def random_run(seed: int, *, levels: int = 5, sizes: int = 12) -> tuple[tt.Group
     return counts, run.measurements, total
 
 
-def relax(noisy: tt.Measurements, total: int, known: int = 1) -> tuple[JointProblem, Relaxed]:
+def relax(noisy: tt.Measurements, total: int | None, known: int = 1) -> tuple[JointProblem, Relaxed]:
     """The problem laid out and its relaxed optimum; totals are known on the first ``known`` levels."""
     plan = noisy.plan
     layout = TreeLayout.of(plan.hierarchy)
