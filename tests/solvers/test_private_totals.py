@@ -52,9 +52,7 @@ def test_no_counts_are_nearer_than_those_of_direct_dp(seed: int) -> None:
         min(
             sum(
                 ratio * int(((own[:, 0] - values[:, size]) ** 2).sum())
-                for ratio, own, values in zip(
-                    ratios, naive.sum_up(hierarchy, leaf), noisy.values, strict=True
-                )
+                for ratio, own, values in zip(ratios, sums, noisy.values, strict=True)
             )
             for numbers in product(range(7), repeat=len(hierarchy.leaves))
             for sums in [naive.sum_up(hierarchy, np.array(numbers)[:, None])]
