@@ -23,7 +23,7 @@ REGIONS = tt.Hierarchy.from_paths(
     ["nation", "state", "county"], [("US", f"s{i % 3}", f"c{i}") for i in range(9)]
 )
 CLASSES = tt.SizeClasses([1, 2, 5, 10, 50])
-MECHANISMS = ["cumulative-joint", "cumulative-dp", "direct-dp", "topdown"]
+MECHANISMS = [name for name in tt.list_mechanisms() if tt.mechanism(name).private_total]
 
 
 def make_counts(sizes: Sizes) -> tt.GroupCounts:

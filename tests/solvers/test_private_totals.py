@@ -19,7 +19,7 @@ from tests.mechanisms.test_conformance import make_counts
 from tests.solvers.joint_support import random_run, relax
 from tests.solvers.test_joint import measure_objective
 
-MECHANISMS = ["cumulative-joint", "cumulative-dp", "direct-dp", "topdown"]
+MECHANISMS = [name for name in tt.list_mechanisms() if tt.mechanism(name).private_total]
 CLASSES = tt.SizeClasses([1, 2, 5, 9, 20])
 
 
