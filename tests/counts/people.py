@@ -130,7 +130,7 @@ def count_slowly(people: People) -> dict[tuple[tuple[str, ...], int], int]:
         for group, quantity in records[: people.max_records]:
             size[group] += quantity
     low, high = get_ends(people.sizes)
-    there = [group for group in size if people.frame is not None or size[group] > 0]
+    there = [group for group in size if people.frame is not None or size[group] > 0 or low == 0]
     return dict(Counter((home[group], min(max(size[group], low), high)) for group in there))
 
 

@@ -489,6 +489,11 @@ CLAIMS: dict[str, tuple[dict[str, str], list[str], str]] = {
     ),
     "sizes": (
         {"sizes": "1:3", "person": "person", "hierarchy": "regions.csv"},
+        [],
+        "also covers groups that appear or vanish with a person",
+    ),
+    "public": (
+        {"sizes": "1:3", "person": "person", "hierarchy": "regions.csv", "total": "public"},
         [GROUPS_FROM_DATA],
         "it does not hide whether a group exists",
     ),
@@ -516,8 +521,9 @@ def test_a_release_claims_what_is_so_also_when_it_is_made_later(
         assert note in outcome.out
 
     # In two steps, with nothing but the file of counts in between.
-    assert run(*count(**options)).code == 0
-    later = release_counts("out.parquet", sizes=options.get("sizes", "0:3"), out="later")
+    total = {name: options[name] for name in options if name == "total"}
+    assert run(*count(**{name: options[name] for name in options if name != "total"})).code == 0
+    later = release_counts("out.parquet", sizes=options.get("sizes", "0:3"), out="later", **total)
     assert run(*later).code == 0
     assert read_privacy(place / "later") == privacy
     assert tt.load(place / "later").hierarchy.leaves == tt.load(place / "out").hierarchy.leaves

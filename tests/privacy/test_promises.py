@@ -146,8 +146,8 @@ def test_what_contradicts_itself_is_refused() -> None:
         method.plan(REGIONS, sizes=(1, 3), epsilon=1, protect="group", bounds=Bounds(max_records=2))
     with pytest.raises(PrivacyError, match="'protect' cannot be 'persn': did you mean 'person'"):
         method.plan(REGIONS, sizes=(1, 3), epsilon=1, protect="persn")  # type: ignore[arg-type]
-    with pytest.raises(PrivacyError, match="'total' cannot be 'None'"):
-        method.plan(REGIONS, sizes=(1, 3), epsilon=1, total=None)  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError, match="'total' cannot be 'secret'"):
+        method.plan(REGIONS, sizes=(1, 3), epsilon=1, total="secret")  # type: ignore[arg-type]
     with pytest.raises(PrivacyError, match="need a public total"):
         tt.mechanism("cumulative-joint").plan(
             REGIONS, sizes=(1, 3), epsilon=1, total="private", public_totals="root"

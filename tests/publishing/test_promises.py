@@ -12,9 +12,11 @@ import pyarrow.parquet as pa_parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import tallytree as tt
-from tallytree.errors import CountsError, MechanismError, PrivacyError
+from tallytree.cli.main import app
+from tallytree.errors import CountsError, InputError, MechanismError, PrivacyError
 from tallytree.privacy.neighbours import Protected, TotalKind
 from tallytree.releases.manifest import seal
 from tallytree.sizes import Sizes, count_sizes
@@ -238,6 +240,86 @@ def test_counts_are_released_for_whom_they_were_counted() -> None:
 def test_bounds_on_persons_are_refused_for_whole_groups(given_: dict[str, Any], name: str) -> None:
     with pytest.raises(CountsError, match=f"leave '{name}' out"):
         count([(1, 1, 1)], sizes=(1, 3), quantity="jobs", protect="group", **given_)
+
+
+def test_rows_may_be_groups_with_their_sizes() -> None:
+    rows = [(0, 1, 3), (0, 2, 0), (0, 3, 60)]  # a firm without employees does not exist
+    counts = count(rows, sizes=CLASSES, size="jobs", protect="group")
+    assert counts.leaf.tolist() == [[0] * 5, [0, 1, 0, 0, 1]]
+    with pytest.raises(
+        CountsError, match=r"Groups with more than one row: 1\. .* give the column as the quant"
+    ):
+        count([*rows, (0, 3, 1)], sizes=CLASSES, size="jobs", protect="group")
+    with pytest.raises(CountsError, match="need protect='group' and no 'quantity'"):
+        count(rows, sizes=CLASSES, size="jobs")
+    added = count([*rows, (0, 3, 1)], sizes=CLASSES, quantity="jobs", protect="group")
+    assert added.leaf.tolist() == counts.leaf.tolist()
+
+
+def test_the_command_line_takes_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = ["firm,county,employees", "a,Kings,3", "b,Kings,12", "c,Erie,700", "d,Erie,0"]
+    (tmp_path / "firms.csv").write_text("\n".join(lines) + "\n")
+    words = [
+        "firms.csv",
+        "--group",
+        "firm",
+        "--region",
+        "county",
+        "--size",
+        "employees",
+        "--classes",
+        "us-cbp",
+    ]
+    runner = CliRunner()
+    given_ = [*words, "--protect", "group"]
+    made = runner.invoke(app, ["release", *given_, "--epsilon", "1", "--out", "out", "--replicates", "10"])
+    assert made.exit_code == 0, made.output
+    assert "one whole group, of any size" in " ".join(made.output.split())
+    release = tt.load("out")
+    assert release.sizes == tt.SizeClasses("us-cbp")
+    assert release.verify()
+    counted = runner.invoke(app, ["count", *given_, "--out", "counts.parquet"])
+    assert counted.exit_code == 0, counted.output
+    later = [
+        "counts.parquet",
+        "--region",
+        "county",
+        "--classes",
+        "us-cbp",
+        "--epsilon",
+        "1",
+        "--out",
+        "later",
+    ]
+    refused = runner.invoke(app, ["release", *later])
+    assert isinstance(refused.exception, CountsError)
+    assert "give protect='group'" in str(refused.exception)
+    assert runner.invoke(app, ["release", *later, "--protect", "group"]).exit_code == 0
+    assert tt.load("later").manifest["privacy"]["neighbours"] == release.manifest["privacy"]["neighbours"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--classes", "1,x"], "nor one of us-cbp, eu-sbs"),
+        (["--classes", "1,5", "--sizes", "1:5"], "not both"),
+        (["--sizes", "1:5", "--total", "secret"], "'total' cannot be 'secret'"),
+        (["--sizes", "1:5", "--protect", "firm"], "'protect' cannot be 'firm'"),
+        (["--sizes", "1:5", "--protect", "group", "--person", "x"], "leave 'person' out"),
+    ],
+    ids=lambda value: str(value)[:30],
+)
+def test_bad_settings_get_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "firms.csv").write_text("firm,county,x\na,Kings,1\n")
+    given_ = ["firms.csv", "--group", "firm", "--region", "county", "--epsilon", "1", "--out", "out", *words]
+    outcome = CliRunner().invoke(app, ["release", *given_])
+    assert isinstance(outcome.exception, InputError)
+    assert message in str(outcome.exception)
+    assert not (tmp_path / "out").exists()
 
 
 def test_the_default_mechanism_follows_from_who_is_protected() -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pytest
 
 import tallytree as tt
+from tallytree.privacy.neighbours import Neighbours
 from tallytree.privacy.plan import Plan
 from tallytree.solvers.checks import (
     Check,
@@ -152,7 +153,7 @@ def test_a_folder_from_before_sensitivities_were_capped_can_still_be_verified(
 ) -> None:
     counts = tt.GroupCounts(H, (1, 3), [[1, 2, 0], [3, 4, 1], [5, 6, 0]], bounds=tt.Bounds(max_quantity=50))
     with monkeypatch.context() as earlier:
-        earlier.setattr("tallytree.privacy.queries._find_reach", lambda bounds, sizes: bounds.max_quantity)
+        earlier.setattr(Neighbours, "count_crossed", lambda self, sizes: self.bounds.max_quantity)
         tt.release(counts, epsilon="1").save(tmp_path / "earlier", replicates=0)
     release = tt.load(tmp_path / "earlier")
     assert [level.sensitivity for level in release.measurements.plan.levels] == [50] * 3

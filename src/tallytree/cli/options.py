@@ -149,6 +149,17 @@ Missing = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+GroupSize = Annotated[
+    str | None,
+    typer.Option(
+        "--size",
+        help="The column of group sizes: of a table of counts, or where each row is a whole group (with "
+        "--protect group).",
+        metavar="COLUMN",
+        show_default="size",
+        rich_help_panel="Groups that are counted already",
+    ),
+]
 RegionTable = Annotated[
     str | None,
     typer.Option(

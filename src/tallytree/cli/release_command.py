@@ -28,6 +28,7 @@ from tallytree.cli.options import (
     EngineName,
     Frame,
     Group,
+    GroupSize,
     Master,
     MaxQuantity,
     MaxRecords,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from tallytree.solvers.checks import Verification
 
 PRIVACY = "Privacy and accuracy"
-COUNTS = "A table of counts, in place of people"
+COUNTS = "Groups that are counted already"
 LEDGER = "What was spent before"
 
 LONG_WORK = 2**26
@@ -159,12 +160,7 @@ def release(
     memory_limit: MemoryLimit = None,
     spill_folder: SpillFolder = None,
     threads: Threads = None,
-    size: Annotated[
-        str | None,
-        typer.Option(
-            help="The column of group sizes.", metavar="COLUMN", show_default="size", rich_help_panel=COUNTS
-        ),
-    ] = None,
+    size: GroupSize = None,
     groups: Annotated[
         str | None,
         typer.Option(

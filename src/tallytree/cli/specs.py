@@ -47,7 +47,7 @@ NOT_TEXT = (
 ENGINE = ("engine", "master", "memory_limit", "spill_folder", "threads")
 OF_PEOPLE = ("person", "quantity", "frame", "missing", "table", *ENGINE)
 """Settings for records of people, which need ``group``."""
-OF_COUNTS = ("size", "groups")
+OF_COUNTS = ("groups",)
 """Settings for a table of counts."""
 
 
@@ -68,6 +68,8 @@ class CountSpec:
     frame: str | None = None
     missing: str = "refuse"
     protect: str = "person"
+    size: str | None = None
+    """The sizes of groups: one for each row of a table of counts, or of groups."""
     hierarchy: str | None = None
     root: str = "all"
     root_level: str = "root"
@@ -132,6 +134,7 @@ class CountSpec:
             frame=self.frame,
             missing=cast(Missing, self.missing),
             protect=cast(Protected, self.protect),
+            size=self.size,
             hierarchy=self.read_hierarchy(),
             table=self.table,
             engine=Engine(
@@ -176,7 +179,6 @@ class ReleaseSpec(CountSpec):
     epsilon: str | int | Decimal | None = None
     delta: str | int | Decimal | None = None
     rho: str | int | Decimal | None = None
-    size: str = "size"
     groups: str = "groups"
     mechanism: str | None = None
     budget: Mapping[str, str | int | Decimal] | None = None
@@ -227,7 +229,7 @@ class ReleaseSpec(CountSpec):
         return GroupCounts.from_table(
             self.source,
             regions=self.regions,
-            size=self.size,
+            size=self.size or "size",
             groups=self.groups,
             sizes=self.sizes,
             root=self.root,

@@ -44,6 +44,7 @@ def count_groups(
     frame: Table | None = None,
     missing: Missing = "refuse",
     protect: Protected = "person",
+    size: str | None = None,
     hierarchy: Hierarchy | None = None,
     root_level: str = "root",
     table: str | None = None,
@@ -71,7 +72,8 @@ def count_groups(
     the data, and the release says that they must be public.
 
     With ``protect="group"`` the counts are for a release that protects whole groups: no person is named then,
-    no record is left out, and quantities are not clipped.
+    no record is left out, and quantities are not clipped. Rows may then be groups instead of records, as in a
+    register of firms: ``size`` is the column of their sizes, and a group in two rows is refused.
 
     A record with a missing key, a quantity that is not a whole number, an unknown region, or a group outside
     the frame is refused, with an error that tells how many there are. That error depends on the data, so it
@@ -86,7 +88,12 @@ def count_groups(
     >>> counts.leaf.tolist()
     [[1, 1, 0], [1, 0, 0]]
     """
-    columns = _check_columns(group, regions, person, quantity)
+    if size is not None and (quantity is not None or protect != "group"):
+        raise CountsError(
+            "Rows that are groups with their 'size' need protect='group' and no 'quantity': they do not show "
+            "what a person adds to a group."
+        )
+    columns = _check_columns(group, regions, person, quantity if size is None else size)
     check_root(root, root_level)
     span = check_sizes(sizes)
     if protect == "group":
@@ -118,7 +125,11 @@ def count_groups(
         known = hierarchy or counter.find_hierarchy(
             listed or people, root, root_level, drop=drop and listed is None
         )
-        leaf = counter.count(people, listed, Counting(hierarchy=known, sizes=span, bounds=kept, drop=drop))
+        leaf = counter.count(
+            people,
+            listed,
+            Counting(hierarchy=known, sizes=span, bounds=kept, drop=drop, rows_are_groups=size is not None),
+        )
     counts = GroupCounts(
         known,
         span,

@@ -143,9 +143,9 @@ class Counter:
         if cells.num_rows == 0:
             raise CountsError("There are no records.")
         # Groups without a code neither have a region nor are in the frame: strays.
-        code, place, groups, torn, strays = (
+        code, place, groups, torn, doubled, strays = (
             np.nan_to_num(cells[name].to_numpy()).astype(np.int64)
-            for name in ("code", "place", "groups", "torn", "strays")
+            for name in ("code", "place", "groups", "torn", "doubled", "strays")
         )
         if (code < 0).any():
             for records in (people,) if frame is None else (frame, people):
@@ -153,6 +153,11 @@ class Counter:
             raise CountsError("The records changed while they were counted.")
         if strays.any():
             raise CountsError(f"Groups of people that are not in the frame: {strays.sum()}.")
+        if doubled.any():
+            raise CountsError(
+                f"Groups with more than one row: {doubled.sum()}. Each row is to be a group with its size; "
+                "if sizes are to be added up, give the column as the quantity."
+            )
         if torn.any():
             raise CountsError(f"Groups in more than one region: {torn.sum()}. A group must be in one.")
         there = place != NOWHERE

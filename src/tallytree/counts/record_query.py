@@ -208,7 +208,7 @@ def _mix(rows: ibis.Table, people: Records) -> list[ibis.Value]:
 Hold = Callable[["ibis.Table"], "ibis.Table"]
 
 NOWHERE = -1
-"""The place of a group of size 0 that no frame lists: it does not exist."""
+"""The place of a group of size 0 that no frame lists, where sizes begin above 0: it does not exist."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,12 +220,15 @@ class Counting:
     bounds: Bounds
     drop: bool = False
     """Leave out a record that something is wrong with, instead of refusing them all."""
+    rows_are_groups: bool = False
+    """Each group has a single row, with its size."""
 
 
 def count_cells(people: Records, frame: Records | None, counting: Counting, hold: Hold) -> ibis.Table:
-    """Count ``groups`` by ``code`` and ``place`` of the size, and of these ``torn`` and ``strays``.
+    """Count ``groups`` by ``code`` and ``place``, and of these ``torn``, ``doubled`` and ``strays``.
 
-    Torn groups are in several regions, and strays are not in the frame. ``hold`` copies a table into the
+    Torn groups are in several regions, doubled ones in several rows where each is to have one, and strays are
+    not in the frame. ``hold`` copies a table into the
     engine, so that it is the same whenever it is read.
     """
     import ibis
@@ -252,16 +255,19 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
             "listed": rows["listed"].max(),
             **_span(code if counting.drop else rows["code"]),
         }
+    if counting.rows_are_groups:
+        facts["rows"] = rows.count() if frame is None else (ibis.literal(1) - rows["listed"]).sum()
     groups = rows.group_by(*people.columns.group_names).agg(**facts)
     if frame is not None and counting.drop:
         groups = groups.filter(groups["listed"] == 1)
     place = _find_place(groups["size"], counting.sizes)
-    if frame is None:
+    if frame is None and get_ends(counting.sizes)[0] > 0:
         place = ibis.ifelse(groups["size"] > 0, place, NOWHERE)
     sized = groups.mutate(place=place.cast("int64"))
     return sized.group_by("code", "place").agg(
         groups=sized.count(),
         torn=count_where(sized["code"] != sized["other"]),
+        doubled=count_where(sized["rows"] > 1) if counting.rows_are_groups else ibis.literal(0, "int64"),
         strays=count_where(sized["listed"] == 0) if frame is not None else ibis.literal(0, "int64"),
     )
 

@@ -40,7 +40,7 @@ from tallytree.publishing.publisher import Release
 from tallytree.releases.manifest import state_privacy, write_manifest
 from tallytree.releases.release_columns import check_level_names
 from tallytree.releases.released import MAKER
-from tallytree.sizes import Sizes, show_sizes
+from tallytree.sizes import Sizes, get_ends, show_sizes
 from tallytree.solvers.checks import Verification
 
 
@@ -75,7 +75,7 @@ def release(
     on persons, and for which ``direct-dp`` is the default mechanism. With ``total="private"``, neither the
     list of groups nor their number is taken as public: groups may appear and vanish with a person. The
     released total is then an estimate. By default it is private for records of people without a frame of
-    groups, and public otherwise.
+    groups and with sizes from 1 on, and public otherwise.
 
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
@@ -155,10 +155,14 @@ class Order:
         return plan
 
     def _settle(self, counts: GroupCounts) -> Budget:
-        """The budget with the kind of total: unless asked for, private where no frame lists the groups."""
+        """The budget with the kind of total: unless asked for, private where no frame lists the groups.
+
+        Sizes from 0 on say that groups without people are counted, which somebody must have listed.
+        """
         if self.budget.total is not None:
             return self.budget
-        return replace(self.budget, total="private" if counts.has_frame is False else "public")
+        is_listed = counts.has_frame is not False or get_ends(counts.sizes)[0] == 0
+        return replace(self.budget, total="public" if is_listed else "private")
 
     def _check(self, cost: Draft | Plan) -> None:
         implied = self.budget.rho is not None
