@@ -139,7 +139,7 @@ WRONG: Commands = {
     "without-sizes": (count(without="sizes"), "'sizes' is missing"),
     "without-out": (count(without="out"), "'out' is missing"),
     "epsilon-for-count": (count("--epsilon", "1"), "No such option: --epsilon"),
-    "size-for-count": (count("--size", "x"), "No such option: --size"),
+    "size-for-count": (count("--size", "x"), "need protect='group'"),
     "group-misspelt": (count(group="houshold"), "did you mean 'household'"),
     "region-misspelt": (release(region="stat"), "did you mean 'state'"),
     "person-misspelt": (count(person="persom"), "did you mean 'person'"),
@@ -230,7 +230,7 @@ WRONG: Commands = {
     "spec-group": (["count", "--spec", "group.toml"], "'group' must be a list of column names"),
     "spec-engine": (["count", "--spec", "engine.toml"], "'engine' must be text"),
     "spec-threads": (["count", "--spec", "threads.toml"], "from 1 to 4096"),
-    "size-of-people": (release(size="hours"), "'size' belongs to a table of counts: leave 'group' out"),
+    "size-of-people": (release(size="hours"), "need protect='group'"),
     "groups-of-people": (release(groups="hours"), "'groups' belongs to a table of counts"),
     **{
         f"{name}-of-counts": (
