@@ -16,10 +16,11 @@ from typer.testing import CliRunner
 
 import tallytree as tt
 from tallytree.cli.main import app
-from tallytree.errors import CountsError, InputError, MechanismError, PrivacyError
+from tallytree.errors import CountsError, InputError, LedgerError, MechanismError, PrivacyError
 from tallytree.privacy.neighbours import Protected, TotalKind
 from tallytree.releases.manifest import seal
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import Sizes, count_sizes, list_edges
+from tallytree.solvers.unbiased import estimate_counts, estimate_size_sums
 
 REGIONS = tt.Hierarchy.from_paths(
     ["nation", "state", "county"], [("US", f"s{i % 3}", f"c{i}") for i in range(9)]
@@ -333,6 +334,29 @@ def test_public_totals_of_regions_need_a_public_total() -> None:
         tt.release(make_counts((1, 5)), epsilon=1, total="private", public_totals="state")
     with pytest.raises(MechanismError, match="count-of-counts needs a public total"):
         tt.release(make_counts((1, 5)), epsilon=1, total="private", mechanism="count-of-counts")
+
+
+def test_a_ledger_of_persons_is_not_charged_for_groups(tmp_path: Path) -> None:
+    tt.Ledger.create(tmp_path / "ledger.db", dataset="d", epsilon=2)
+    with pytest.raises(LedgerError, match="costs a person in several groups more than its epsilon"):
+        tt.release(make_counts((1, 5)), epsilon=1, protect="group", ledger=tmp_path / "ledger.db")
+    assert tt.release(make_counts((1, 5)), epsilon=2, ledger=tmp_path / "ledger.db")  # nothing was spent
+
+
+@pytest.mark.parametrize("sizes", [(1, 5), CLASSES], ids=str)
+def test_unbiased_estimates_from_above_are_the_truth_without_noise(sizes: Sizes) -> None:
+    counts = make_counts(sizes)
+    plan = tt.mechanism("cumulative-joint").plan(REGIONS, sizes=sizes, epsilon=1, total="private")
+    noisy = tt.Measurements(plan, plan.answers(counts))
+    edges = np.array(list_edges(sizes))
+    for level, (found, sums) in enumerate(
+        zip(estimate_counts(noisy), estimate_size_sums(noisy), strict=True)
+    ):
+        np.testing.assert_allclose(found.value, counts.array(level), atol=1e-6)
+        np.testing.assert_allclose(sums.value[:, 0], counts.array(level) @ edges, rtol=1e-9)
+    # An answer from above is in two counts, but for that of the largest size, which is in one.
+    own = estimate_counts(noisy)[0].variance[0]
+    assert own[-1] == pytest.approx(own[0] / 2)
 
 
 def test_errors_of_totals_and_of_sums_are_told() -> None:

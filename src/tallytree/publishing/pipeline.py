@@ -190,6 +190,11 @@ def release_within(
     if ledger is None and dataset is not None:
         raise LedgerError("A dataset belongs to a ledger: give the ledger as well.")
     plan = order.plan(counts)
+    if ledger is not None and plan.protect == "group":
+        raise LedgerError(
+            "A ledger adds up what releases cost a person, and one that protects whole groups costs a person "
+            "in several groups more than its epsilon: keep account of such releases elsewhere."
+        )
     if ledger is None:
         return _carry_out(order, plan, counts, progress, None)
     with ledger.tell_what_was_spent():
