@@ -51,7 +51,8 @@ def write_facts(kind: Kind) -> str:
         "measures": f"the `{kind.query.name}` query; its sensitivity at a level is "
         f"{SENSITIVITIES[kind.query.name]}",
         "result": _describe_result(kind),
-        "told as public": TOTALS[kind.region_totals],
+        "told as public": TOTALS[kind.region_totals]
+        + ("; with a private total, nothing" if kind.private_total else ""),
         "cost": _end(kind.cost) + ("; for small problems only" if kind.small else ""),
         "options": _list_options(kind),
         "source": f"[`{_name_file(kind)}`](../../src/tallytree/{_name_file(kind)})",
