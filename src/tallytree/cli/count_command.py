@@ -78,6 +78,7 @@ def count(
     from tallytree.cli.specs import CountSpec
     from tallytree.counts.count_files import WARNING, check_count_file, write_counts
     from tallytree.files import new_private_file
+    from tallytree.privacy.neighbours import GROUPS_FROM_DATA
 
     settings = CountSpec.from_values(gather(given, spec))
     path = Path(settings.out)
@@ -87,11 +88,13 @@ def count(
         counts = settings.count(progress)
         write_counts(counts, file, as_csv=path.name.lower().endswith(".csv"))
     leaves = counts.hierarchy.leaf_count
+    # Whether the list of groups is public is decided when they are released.
+    assumed = [note for note in counts.assumptions if note != GROUPS_FROM_DATA]
     if as_json:
         facts = {"file": settings.out, "sensitive": True, "leaves": leaves}
-        print_json({**facts, **state_sizes(counts.sizes), "assumed": list(counts.assumptions)})
+        print_json({**facts, **state_sizes(counts.sizes), "assumed": assumed})
         return
     print_text(f"Written to {settings.out}: {leaves:,} leaf regions, sizes {show_sizes(counts.sizes)}.")
     print_text(WARNING)
-    for note in counts.assumptions:
+    for note in assumed:
         print_text(f"Note: {note}")

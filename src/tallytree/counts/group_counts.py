@@ -149,7 +149,7 @@ class GroupCounts:
     def assumptions(self) -> tuple[str, ...]:
         """What was taken on trust when the counts were made, in words; for the manifest."""
         trusted = []
-        if not self._is_enforced:
+        if not self._is_enforced and self._only != "group":
             trusted.append(say_taken_on_trust(self._bounds))
             if self._has_frame or (self._has_frame is None and get_ends(self._sizes)[0] == 0):
                 trusted.append(EMPTY_GROUPS_ON_TRUST)
