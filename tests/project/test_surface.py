@@ -17,7 +17,7 @@ def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
     functions |= {"add_intervals", "compare", "release", "simulate"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
-    data |= {"Simulation", "Solution"}
+    data |= {"Simulation", "SizeClasses", "Solution"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None
@@ -39,13 +39,14 @@ def test_signatures() -> None:
     assert parameters(tt.mechanism("direct-dp").postprocess) == ["measurements", "total"]
     assert parameters(tt.Measurements) == ["plan", "values"]
     assert parameters(tt.release) == [
-        "counts", "epsilon", "mechanism", "budget", "public_totals", "delta", "rho", "noise", "ledger",
-        "dataset",
+        "counts", "epsilon", "mechanism", "budget", "public_totals", "delta", "rho", "total", "protect",
+        "noise", "ledger", "dataset",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
     assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho"]
     assert parameters(tt.simulate) == [
-        "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho",
+        "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho", "total",
+        "protect",
     ]  # fmt: skip
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
@@ -80,4 +81,9 @@ def test_the_surface_as_the_design_writes_it() -> None:
         [[2, 0, 1, 0, 0], [1, 1, 1, 0, 0]],
     ]
     run = tt.simulate(counts, epsilon="1", mechanism="direct-dp", seed=7)
-    assert tt.evaluate(run, counts).column_names == ["level", "l1", "emd", "violations"]
+    assert tt.evaluate(run, counts).column_names[:4] == ["level", "l1", "emd", "violations"]
+    classes = tt.SizeClasses([1, 2, 5])
+    plan = m.plan(h, sizes=classes, epsilon="1", total="private", protect="group")
+    firms = tt.GroupCounts(h, sizes=classes, leaf=[[2, 0, 1], [1, 1, 1]])
+    assert [level.tolist() for level in plan.answers(firms)] == [[[3, 1, 2]], [[2, 0, 1], [1, 1, 1]]]
+    assert tt.release(firms, epsilon="1", total=None, protect="person").total == firms.total

@@ -32,7 +32,7 @@ from tallytree.releases.released import REPORT
 from tallytree.releases.statement import describe_safety
 from tallytree.releases.statistics import EARLIEST, QUANTILES, Distributions, summarize
 from tallytree.report import map_shapes, report_content
-from tallytree.report.key_figures import FIGURES, list_numbers
+from tallytree.report.key_figures import list_figures, list_numbers
 from tallytree.report.map_shapes import project, read_shapes
 from tallytree.report.report_content import encode, gather, pack_level, write_bytes
 from tallytree.report.report_page import write_page, write_report
@@ -54,8 +54,9 @@ from tests.report.report_support import (
 
 RELEASE = make_release()
 PAGE = write_page(RELEASE, RELEASE.verify())
-WITH_ENDS = [figure.statistic is not None for figure in FIGURES]
-PLACES = [EARLIEST.index(figure.statistic) for figure in FIGURES if figure.statistic]
+SHOWN = list_figures(RELEASE.sizes)
+WITH_ENDS = [figure.statistic is not None for figure in SHOWN]
+PLACES = [EARLIEST.index(figure.statistic) for figure in SHOWN if figure.statistic]
 
 
 # What is packed is what is released.
@@ -117,11 +118,11 @@ def test_a_region_has_its_facts() -> None:
 )
 def test_key_figures_are_those_of_the_groups_one_by_one(counts: Any, lowest: int) -> None:
     """The slow way: as if every group were asked for its size, in exact numbers."""
-    numbers = list_numbers(FIGURES, [Distributions(counts, (lowest, lowest + 4))], None)
+    numbers = list_numbers(SHOWN, [Distributions(counts, (lowest, lowest + 4))], None)
     for row, found in zip(counts.tolist(), numbers.tolist(), strict=True):
         groups = sum(row)
         if not groups:
-            assert found == [1] + [0] * (len(FIGURES) - 1)
+            assert found == [1] + [0] * (len(SHOWN) - 1)
             continue
         held = {size: count for size, count in enumerate(row, lowest) if count}
         mean = Fraction(sum(size * count for size, count in held.items()), groups)
@@ -164,13 +165,13 @@ def test_intervals_are_plugged_in_where_there_are_any() -> None:
     assert (high == groups + 9).all()
     for level, counts in enumerate(RELEASE.counts):
         value = summarize(counts, (1, 12))[:, PLACES]
-        found = unpack_figures(read_element(page, f"figures-{level}"), FIGURES, ends=True)
+        found = unpack_figures(read_element(page, f"figures-{level}"), SHOWN, ends=True)
         np.testing.assert_allclose(found[:, WITH_ENDS, 0], value, atol=1e-6)
         np.testing.assert_allclose(
             found[:, WITH_ENDS, 1], np.maximum(value - SUMMARY_REACH[PLACES], 0), atol=1e-6
         )
         np.testing.assert_allclose(found[:, WITH_ENDS, 2], value + 2 * SUMMARY_REACH[PLACES], atol=1e-6)
-        bare = unpack_figures(read_element(PAGE, f"figures-{level}"), FIGURES, ends=False)
+        bare = unpack_figures(read_element(PAGE, f"figures-{level}"), SHOWN, ends=False)
         np.testing.assert_array_equal(bare[..., 0], found[..., 0])
 
 
@@ -185,7 +186,7 @@ def test_what_is_not_an_interval_is_not_packed_as_one() -> None:
     low[4, mean] = high[4, mean] + 1
     high[5, mean] = 1e305  # too large for the page, and in its steps even for a float
     bounds = SummaryBounds(EARLIEST, low, low, low, low, high)
-    numbers = list_numbers(FIGURES, [Distributions(counts, (1, 2))], bounds)
+    numbers = list_numbers(SHOWN, [Distributions(counts, (1, 2))], bounds)
     assert numbers[0, 4] > 0
     assert (numbers[1:, 4:6] == 0).all()  # the mean's ends
     assert (np.delete(numbers, [4, 5], axis=1) == np.delete(numbers[0], [4, 5])).all()
@@ -197,7 +198,7 @@ def test_key_figures_take_little_room() -> None:
     value = summarize(counts, (1, 20))
     spread = rng.lognormal(0, 1, value.shape) * [30, 90, 0.01, 0, 0, 0.5, 1, 1]
     bounds = SummaryBounds(EARLIEST, value, value, value, np.maximum(value - spread, 0), value + spread)
-    numbers = list_numbers(FIGURES, [Distributions(counts, (1, 20))], bounds)
+    numbers = list_numbers(SHOWN, [Distributions(counts, (1, 20))], bounds)
     assert len(write_bytes(encode(numbers.ravel())[0])) < 200_000
 
 

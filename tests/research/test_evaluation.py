@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.research.evaluation import Simulation
+from tallytree.sizes import get_ends
 from tallytree.solvers.solution import Certificate, Solution
 from tests.instances import random_instance
 
@@ -36,6 +37,8 @@ def test_errors_equal_their_definitions(seed: int) -> None:
             for r in regions
             for s in range(noisy.shape[1])
         )
+        off, low = noisy - true, get_ends(truth.sizes)[0]
+        above = sum(abs(int(off[r, s:].sum())) for r in regions for s in range(off.shape[1]))
         violations = 0
         if level + 1 < len(table):
             parents = instance.hierarchy.parents(level + 1)
@@ -47,6 +50,12 @@ def test_errors_equal_their_definitions(seed: int) -> None:
             "l1": l1,
             "emd": pytest.approx(emd / len(noisy)),
             "violations": violations,
+            "emd_above": pytest.approx(above / len(noisy)),
+            "groups_off": pytest.approx(sum(abs(int(off[r].sum())) for r in regions) / len(noisy)),
+            "size_sum_off": pytest.approx(
+                sum(abs(sum((low + s) * int(off[r, s]) for s in range(off.shape[1]))) for r in regions)
+                / len(noisy)
+            ),
         }
 
 
