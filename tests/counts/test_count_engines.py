@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +26,17 @@ def draw(seed: int) -> People:
     return draw_people(np.random.default_rng(seed), text=seed % 2 == 0)
 
 
+def check_classes(count: Callable[..., tt.GroupCounts], people: People) -> None:
+    """Whole groups are counted without bounds, and the counts of classes are sums of those of sizes."""
+    bounds = ("sizes", "person", "max_records", "max_quantity")
+    given = {name: value for name, value in people.arguments.items() if name not in bounds}
+    every, classes = (
+        count(sizes=sizes, protect="group", **given) for sizes in ((1, 30), tt.SizeClasses([1, 2, 5, 30]))
+    )
+    assert every.total > 0
+    np.testing.assert_array_equal(classes.leaf, np.add.reduceat(every.leaf, [0, 1, 4, 29], axis=1))
+
+
 def count_in_duckdb(people: People) -> Any:
     return as_cells(tt.count_groups(people.table, frame=people.frame_table, **people.arguments))
 
@@ -38,6 +51,8 @@ def test_postgresql_counts_the_same(postgres: str, seed: int) -> None:
     frame = None if people.frame is None else "frame of groups"
     counts = tt.count_groups(postgres, table=TABLE, frame=frame, **people.arguments)
     assert as_cells(counts) == count_slowly(people) == count_in_duckdb(people)
+    if seed < 2:
+        check_classes(partial(tt.count_groups, postgres, table=TABLE), people)
 
 
 @pytest.mark.xdist_group("postgres")
@@ -73,6 +88,8 @@ def test_spark_counts_the_same(spark: SparkSession, seed: int, tmp_path: Path) -
     path = tmp_path / "people [1].parquet"
     counts = tt.count_groups(path, frame=frame, engine=engine, **people.arguments)
     assert as_cells(counts) == count_slowly(people) == count_in_duckdb(people)
+    if seed == 0:
+        check_classes(partial(tt.count_groups, path, engine=engine), people)
 
 
 @pytest.mark.xdist_group("spark")
