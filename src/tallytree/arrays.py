@@ -98,7 +98,7 @@ class SparseRows:
         return rows, self.columns[cells], self.values[cells].astype(np.int64)
 
     def reverse(self) -> SparseRows:
-        """The rows with the last column first."""
+        """Return the rows with the last column first."""
         mirror = np.repeat(self.starts[:-1] + self.starts[1:] - 1, np.diff(self.starts))
         order = mirror - np.arange(len(self.columns))
         columns = (self.width - 1 - self.columns[order]).astype(np.int32)

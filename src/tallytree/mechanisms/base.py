@@ -177,7 +177,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The post-processing itself, on noisy answers that fit: regions x sizes for each level.
+        """Post-process noisy answers that have been checked: regions x sizes for each level.
 
         Where the query counts from above, sizes are in reverse here, and the answers cumulative as ever.
         """
@@ -185,7 +185,7 @@ class Mechanism(ABC):
     def assess(
         self, measurements: Measurements, counts: Sequence[Ints], *, total: int | None = None
     ) -> Evidence:
-        """The objective at given counts, and their certificate, as :meth:`postprocess` would state them."""
+        """Return the objective and certificate of given counts, as :meth:`postprocess` would state them."""
         total = self._check(measurements, total)
         plan, values = measurements.plan, measurements.values
         if plan.levels[0].query == ABOVE.name:
@@ -196,7 +196,7 @@ class Mechanism(ABC):
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:
-        """The same on what fits: the squares between the query's answers added up, a level by 1 / scale^2.
+        """Return the squared distances of the query's answers added up, each level weighted by 1 / scale^2.
 
         A level weighs 1 / scale^2. A mechanism with another objective, or with a certificate, overrides this.
         """

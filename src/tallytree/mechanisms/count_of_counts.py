@@ -52,7 +52,7 @@ class CountOfCounts(Mechanism):
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:
-        """The sum of distances, or of their squares."""
+        """Return the sum of distances, or of their squares."""
         from tallytree.solvers.matching import assess_count_of_counts
 
         return assess_count_of_counts(values, counts, norm=self.norm)

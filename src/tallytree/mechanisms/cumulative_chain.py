@@ -70,7 +70,7 @@ class CumulativeChain(Mechanism):
         return replace(plan, levels=tuple(levels))
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The exact optimum of the chain model for these measurements."""
+        """Return the exact optimum of the chain model for these measurements."""
         from tallytree.solvers.chain import solve_chain_model
 
         known = self.need(total)
@@ -79,7 +79,7 @@ class CumulativeChain(Mechanism):
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:
-        """The objective (C6)."""
+        """Return the objective (C6)."""
         from tallytree.solvers.chain import assess_chain_model
 
         return assess_chain_model(plan.hierarchy, values, counts, scales=plan.scales)

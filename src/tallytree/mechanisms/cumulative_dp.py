@@ -35,7 +35,7 @@ class CumulativeDP(Mechanism):
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9.1, Algorithm 2"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The paper's Algorithm 2."""
+        """Run the paper's Algorithm 2."""
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
         differences = _find_differences(values, total)
@@ -44,7 +44,7 @@ class CumulativeDP(Mechanism):
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:
-        """The objective (H1) of the second step, and whether the counts are its optimum."""
+        """Return the objective (H1) of the second step, and whether the counts are its optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
         differences = _find_differences(values, total)

@@ -43,7 +43,7 @@ class CumulativeJoint(Mechanism):
             raise MechanismError("The option 'smooth' must be True or False.")
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The relaxed optimum, rounded."""
+        """Round the relaxed optimum."""
         from tallytree.solvers.joint.joint_model import solve_joint_model
 
         known = sum(plan.has_public_totals(level) for level in range(len(plan.levels)))

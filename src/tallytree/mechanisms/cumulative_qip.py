@@ -27,7 +27,7 @@ class CumulativeQIP(QIP):
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 9"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The integer optimum by branch and bound."""
+        """Find the integer optimum by branch and bound."""
         from tallytree.solvers.general.qip_model import solve_cumulative_qip
 
         return solve_cumulative_qip(

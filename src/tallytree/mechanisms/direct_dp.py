@@ -41,7 +41,7 @@ class DirectDP(Mechanism):
             )
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The exact optimum of Model M_H for these measurements."""
+        """Return the exact optimum of Model M_H for these measurements."""
         # Imported here: the kernels bring their compiler along.
         from tallytree.solvers.tree.tree_model import solve_tree_model
 
@@ -50,7 +50,7 @@ class DirectDP(Mechanism):
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:
-        """The objective (H1), and whether the counts are an optimum."""
+        """Return the objective (H1), and whether the counts are an optimum."""
         from tallytree.solvers.tree.tree_model import assess_tree_model
 
         return assess_tree_model(plan.hierarchy, values, counts, total=total, scales=plan.scales)

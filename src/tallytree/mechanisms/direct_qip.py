@@ -27,7 +27,7 @@ class DirectQIP(QIP):
     reference: ClassVar[str] = "Fioretto, Van Hentenryck, Zhu: section 5"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The integer optimum by branch and bound."""
+        """Find the integer optimum by branch and bound."""
         from tallytree.solvers.general.qip_model import solve_sizes_qip
 
         return solve_sizes_qip(

@@ -29,7 +29,7 @@ class DirectQP(Mechanism):
     caveat: ClassVar[str] = "rounding breaks the sums, so it cannot make a release; needs tallytree[solvers]"
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
-        """The relaxed optimum, rounded; ``effort`` counts the regions and sizes that do not add up."""
+        """Round the relaxed optimum; ``effort`` counts the regions and sizes that do not add up."""
         from tallytree.solvers.general.qp_model import solve_sizes_qp
 
         return solve_sizes_qp(plan.hierarchy, values, total=self.need(total), scales=plan.scales)

@@ -37,7 +37,7 @@ class TopDown(Mechanism):
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:
-        """The sum of squares; scales do not matter."""
+        """Return the sum of squares; scales do not matter."""
         from tallytree.solvers.tree.tree_rounding import assess_top_down
 
         return assess_top_down(values, counts)

@@ -42,7 +42,7 @@ class Unit(ABC):
 
     @abstractmethod
     def find_sensitivity(self, query: Query, neighbours: Neighbours, sizes: Sizes, regions: int) -> Fraction:
-        """How far apart a level's answers on two neighbours can be, in the measure that the noise needs."""
+        """Return how far apart a level's answers on two neighbours can be, in the metric of the noise."""
 
     @abstractmethod
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
@@ -60,7 +60,7 @@ class Epsilon(Unit):
     distribution = "two-sided geometric"
 
     def find_sensitivity(self, query: Query, neighbours: Neighbours, sizes: Sizes, regions: int) -> Fraction:
-        """In L1."""
+        """Return the sensitivity in L1."""
         return Fraction(query.sensitivity(neighbours, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:
@@ -79,7 +79,7 @@ class Rho(Unit):
     distribution = "discrete Gaussian"
 
     def find_sensitivity(self, query: Query, neighbours: Neighbours, sizes: Sizes, regions: int) -> Fraction:
-        """The square of the L2 distance, which is a whole number."""
+        """Return the square of the L2 distance, which is a whole number."""
         return Fraction(query.squared_sensitivity(neighbours, sizes, regions))
 
     def find_scale(self, sensitivity: Fraction, loss: Fraction) -> Fraction:

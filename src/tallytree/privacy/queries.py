@@ -79,7 +79,7 @@ class Query:
     """The query that takes its place where the total is private; None if there is none."""
 
     def squared_sensitivity(self, neighbours: Neighbours, sizes: Sizes, regions: int) -> int:
-        """In L2, squared."""
+        """Return the square of the sensitivity in L2."""
         return neighbours.moves * self.sensitivity(neighbours, sizes, regions)
 
 

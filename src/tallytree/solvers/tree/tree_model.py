@@ -34,7 +34,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def certify(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, *, has_total: bool = True) -> Certificate:
-    """The certificate of ``counts`` for Model M_H with the given noisy answers and level weights.
+    """Return the certificate of ``counts`` for Model M_H with the given noisy answers and level weights.
 
     Without a total, one group more or less at any size is an exchange as well.
     """

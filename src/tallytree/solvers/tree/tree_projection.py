@@ -85,7 +85,7 @@ def balance_sizes(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs:
 
 @kernel
 def balance_roots(tree: Tree, noisy: Cells, weights: Ints, counts: Cells, costs: Ints) -> int:
-    """The same where the total is not known: each size's tree takes or gives groups by itself."""
+    """Make each size's tree optimal by itself, where the total is not known; count the groups moved."""
     steps = 0
     for s in range(len(noisy.inner)):
         sub = Subtree(tree, weights, noisy.inner[s], noisy.leaf[s], counts.inner[s], counts.leaf[s], costs[s])
@@ -170,7 +170,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def project_onto_tree(tree: Tree, noisy: Cells, weights: Ints, total: int | None) -> tuple[Cells, int]:
-    """The whole, non-negative counts nearest to ``noisy`` that add up: Model M_H, exactly.
+    """Return the whole, non-negative counts nearest to ``noisy`` that add up: Model M_H, exactly.
 
     Minimises the sum of w_level (n^ - n~)^2 over all nodes (H1) subject to (H2) - (H4), for any tree
     and any positive integer weights; without (H2) if there is no ``total``. Also returned is how many

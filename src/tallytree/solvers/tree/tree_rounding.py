@@ -107,7 +107,7 @@ def fill(noisy: Ints, total: int, guess: float, turn: int, counts: Ints) -> None
 
 
 def solve_top_down(hierarchy: Hierarchy, values: Sequence[Ints], *, total: int | None) -> Solution:
-    """Counts level by level from the root; the objective is the sum of (n^ - n~)^2 over all levels."""
+    """Fix counts level by level from the root; the objective is the sum of (n^ - n~)^2 over all levels."""
     layout = TreeLayout.of(hierarchy)
     noisy = layout.gather(values)
     counts = Cells(np.empty_like(noisy.inner), np.empty_like(noisy.leaf))
