@@ -96,9 +96,10 @@ def describe_groups(plan: Plan, has_frame: bool | None, enforced: bool) -> str:
     if has_frame and enforced:
         return "A frame lists the groups, so the guarantee also covers a person whose group becomes empty."
     if has_frame is False:
+        which = "to which the records give a size above 0" if low else "that the records name"
         return (
-            "The groups are those that the records name, and their list is taken as public: the guarantee "
-            "covers neighbours with the same list of groups; it does not hide whether a group exists."
+            f"The groups are those {which}, and their list is taken as public: the guarantee covers "
+            "neighbours with the same list of groups; it does not hide whether a group exists."
         )
     if has_frame or low == 0:
         why = "It was said that a frame lists the groups" if has_frame else "Sizes start at 0"
