@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ortools.graph.python import min_cost_flow
 from scipy.sparse import csc_matrix, vstack
@@ -220,6 +220,7 @@ def random_shape(seed: int) -> tt.Hierarchy:
     known=st.booleans(),
     smooth=st.booleans(),
 )
+@example(seed=370, low=0, width=7, largest=1, epsilon="0.001", known=False, smooth=False)  # singular once
 def test_any_tree_keeps_all_conditions(
     seed: int, low: int, width: int, largest: int, epsilon: str, known: bool, smooth: bool
 ) -> None:
@@ -238,9 +239,7 @@ def test_any_tree_keeps_all_conditions(
             np.testing.assert_array_equal(run.counts[at].sum(axis=1), counts.array(at).sum(axis=1))
     accuracy = run.solution.accuracy
     assert accuracy is not None
-    # A few groups under noise of thousands: leaves at zero do not respond to prices, and the search may end
-    # early. It states the gap that it reached.
-    assert accuracy.gap <= (1e-2 if epsilon == "0.001" and largest <= 1 else 1e-6)
+    assert accuracy.gap <= 1e-6
     if not smooth:  # the bound is for the noisy answers themselves: no whole counts are below it
         assert run.solution.objective >= accuracy.bound * (1 - 1e-6) - 1e-3
 

@@ -203,7 +203,7 @@ class _Search:
 
     def run(self, goal: float) -> None:
         """Take Newton steps until the relative gap is at most ``goal``, or nothing more is gained."""
-        damping = 0.0
+        damping = slack = 0.0
         for _ in range(MOST_STEPS):
             gap = self.gap / max(self.value, 1.0)
             if gap <= goal:
@@ -211,7 +211,7 @@ class _Search:
             ease = 1.0 / self.weights + damping * self.leaf_ease.max()
             self.effort["newton_steps"] += 1
             change, steps = solve_system(
-                System(self.problem.tree, ease, self.fixed, self.settled),
+                System(self.problem.tree, ease, self.fixed, self.settled, slack),
                 Responses.of(self.leaves, self.fits),
                 -self.deficit,
                 min(0.1, gap**0.25),
@@ -220,8 +220,10 @@ class _Search:
             self.effort["inner_steps"] += steps
             agreement = self._step(change)
             if agreement is None:
-                return
-            if agreement < 0.4:
+                if slack > 0.0:
+                    return
+                slack = LEAST_DAMPING * self.leaf_ease.max()
+            elif agreement < 0.4:
                 damping = max(4.0 * damping, 2.0 * LEAST_DAMPING)
             elif agreement > 0.7:
                 damping = damping / 4.0 if damping > LEAST_DAMPING else 0.0

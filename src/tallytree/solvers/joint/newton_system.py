@@ -37,6 +37,8 @@ class System(NamedTuple):
     """Nodes whose last value is fixed: they have no ease there."""
     settled: Flags
     """Nodes whose last value follows from those below: no unknown there."""
+    slack: float = 0.0
+    """The ease of fixed values, where leaves at zero do not respond and the system would be singular."""
 
 
 def solve_system(
@@ -64,7 +66,7 @@ class _ConjugateGradients:
     def __init__(self, system: System, responses: Responses, pool: RowPool) -> None:
         self.system, self.responses, self.pool = system, responses, pool
         self.length = responses.span_length
-        self.last = np.where(system.fixed, 0.0, system.ease)
+        self.last = np.where(system.fixed, system.slack, system.ease)
         groups = choose_groups(len(self.length))
         self.grouped = GroupedSystem(system.tree, responses, system.ease, self.last, system.settled, groups)
         self.wavelets = list_wavelets(np.append(responses.span_start, responses.leaves.sizes), groups)
