@@ -27,7 +27,7 @@ def run() -> NoReturn:
             if stream is not None:
                 stream.flush()
     atexit._run_exitfuncs()
-    os._exit(code if isinstance(code, int) else 0)
+    os._exit(code if isinstance(code, int) else int(code is not None))
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ class ReleaseSpec(CountSpec):
         return GroupCounts.from_table(
             self.source,
             regions=self.regions,
-            size=self.size or "size",
+            size="size" if self.size is None else self.size,
             groups=self.groups,
             sizes=self.sizes,
             root=self.root,

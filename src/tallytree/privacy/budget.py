@@ -16,7 +16,7 @@ from tallytree.errors import PrivacyError, name_choices, show
 from tallytree.sizes import find_whole, is_numeral
 
 if TYPE_CHECKING:
-    from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind
+    from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind
     from tallytree.privacy.queries import Query
     from tallytree.sizes import Sizes
 
@@ -268,3 +268,10 @@ class Budget:
     """Who is protected: a person, or a whole group."""
     total: TotalKind | None = "public"
     """Whether the list of groups, so also their number, is public; None: as befits the counts."""
+
+    def find_neighbours(self, bounds: Bounds) -> Neighbours:
+        """Return which datasets are hard to tell apart, with a public total if nothing was said of it."""
+        from tallytree.privacy.neighbours import Neighbours
+
+        total = "public" if self.total is None else self.total
+        return Neighbours(protect=self.protect, total=total, bounds=bounds)

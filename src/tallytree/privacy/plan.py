@@ -217,18 +217,20 @@ def make_plan(
     bounds, sizes = check_bounds(bounds), check_sizes(sizes)
     regions = dict(zip(hierarchy.levels, hierarchy.region_counts, strict=True))
     draft = draft_plan(query, regions, budget, sizes=sizes, bounds=bounds)
-    kinds = budget.protect, budget.total or "public"
     for name, count in regions.items():
         if count * count_sizes(sizes) > MAX_CELLS:
             raise PrivacyError(f"Level {name!r} has more than {MAX_CELLS} regions x sizes.")
-    return Plan(hierarchy, sizes, bounds, draft.levels, draft.public_totals, draft.delta, *kinds)
+    kinds = budget.find_neighbours(bounds)
+    return Plan(
+        hierarchy, sizes, bounds, draft.levels, draft.public_totals, draft.delta, kinds.protect, kinds.total
+    )
 
 
 def draft_plan(
     query: Query, regions: Mapping[str, int], budget: Budget, *, sizes: Sizes, bounds: Bounds
 ) -> Draft:
     """Split the loss over the levels: ``regions`` has their names and how many regions each has, or 1."""
-    neighbours = Neighbours(protect=budget.protect, total=budget.total or "public", bounds=bounds)
+    neighbours = budget.find_neighbours(bounds)
     check_neighbours(neighbours, sizes)
     parts, delta = split_loss(list(regions), budget)
     unit = EPSILON if delta is None else RHO

@@ -125,7 +125,7 @@ class Order:
     @classmethod
     def of(cls, budget: Budget, *, mechanism: str | Mechanism | None, noise: str | None) -> Order:
         """Find the mechanism and the noise by their names, and refuse those that cannot make a release."""
-        method = find_mechanism(mechanism or find_default(budget.protect))
+        method = find_mechanism(find_default(budget.protect) if mechanism is None else mechanism)
         if type(method) not in MECHANISMS:  # its post-processing could return anything
             raise MechanismError(
                 f"A release is made by a registered mechanism: {name_choices('', list_mechanisms())}"
@@ -192,8 +192,8 @@ def release_within(
     plan = order.plan(counts)
     if ledger is not None and plan.protect == "group":
         raise LedgerError(
-            "A ledger adds up what releases cost a person, and one that protects whole groups costs a person "
-            "in several groups more than its epsilon: keep account of such releases elsewhere."
+            "A ledger adds up what releases cost a person, and one that protects whole groups may cost a "
+            "person more than its epsilon: keep account of such releases elsewhere."
         )
     if ledger is None:
         return _carry_out(order, plan, counts, progress, None)

@@ -81,7 +81,7 @@ def simulate(
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("counts must be a tallytree.GroupCounts.")
-    method = find_mechanism(mechanism or find_default(protect))
+    method = find_mechanism(find_default(protect) if mechanism is None else mechanism)
     noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
     plan = method.plan(
         counts.hierarchy,
