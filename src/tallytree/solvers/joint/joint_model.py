@@ -28,6 +28,13 @@ Ints = npt.NDArray[np.int64]
 LONG = 20
 """The number of sizes from which on a stretch takes its median; the mean keeps shorter ones smoother."""
 
+ROOT_TRUST = 25
+"""The factor on the root's weight where its total is private and answers are smoothed.
+
+Leaves cannot go below zero, so where groups are few their fits lie above the truth, all of them, and their
+sum would pull the root's counts up with them. The root's own smoothed answers have no such bias.
+"""
+
 
 def smooth_rows(noisy: Ints, high: int) -> Ints:
     """Smooth each row to whole numbers in [0, ``high``]: the mean or median of each stretch of the fit."""
@@ -95,6 +102,8 @@ def solve_joint_model(
     totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
     most = MAX_GROUPS if total is None else total
     problem = lay_out(layout, values, scales, *totals, smooth_to=most if smooth else None)
+    if smooth and total is None:
+        problem.weights[0] *= ROOT_TRUST
     relaxed = relax_joint_model(problem)
     inner, rises = round_joint_model(problem, relaxed, total)
     weights = weigh_levels(scales)
