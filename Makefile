@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning coverage noise people scale audit report-bench pages \
+.PHONY: demo test system fuzz lint bench reproduce planning totals coverage noise people scale audit report-bench pages \
   mutation notebook docs startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
@@ -44,6 +44,11 @@ reproduce: .venv/installed-dev
 planning: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make planning DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.planning --data "$(DATA)"
+
+## Compare releases with a public and with a private total; writes benchmarks/TOTALS.md.
+totals: .venv/installed-dev
+	@test -n "$(DATA)" || { echo "Where is the county table? make totals DATA=FOLDER"; exit 2; }
+	$(BIN)/python -m benchmarks.totals --data "$(DATA)"
 
 ## Compare the intervals of simulated releases with the truth, two hours; writes benchmarks/COVERAGE.md.
 ## If interrupted, it goes on where it stopped.

@@ -45,7 +45,7 @@ def main() -> None:
 
 def write_pages() -> dict[str, str]:
     """Every page by its file name, from what was measured last."""
-    from benchmarks import coverage, noise, people, planning, reports, scale, startup, whole_run
+    from benchmarks import coverage, noise, people, planning, reports, scale, startup, totals, whole_run
     from benchmarks.records import read_data
 
     pages: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
@@ -57,6 +57,7 @@ def write_pages() -> dict[str, str]:
         "REPORT.md": ("reports", reports.write_page),
         "SCALE.md": ("scale", scale.write_page),
         "STARTUP.md": ("startup", startup.write_page),
+        "TOTALS.md": ("totals", totals.write_page),
     }
     return {name: write(read_data(topic)) for name, (topic, write) in pages.items()}
 

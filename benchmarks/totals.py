@@ -26,10 +26,11 @@ DEVIATIONS = 2
 KINDS: tuple[TotalKind, ...] = ("public", "private")
 COLUMNS = ("l1", "emd_above", "groups_off", "size_sum_off")
 INTRODUCTION = """\
-`cumulative-joint` on the county table that `tallytree reproduce` makes its Census data of, {runs} runs each, an
-even split. A public total counts from below and fixes the nation's number of groups; a private one counts from
-above, and no number of groups is public. L1 is summed over a level's regions, all else is the mean over them;
-± is the standard error of the mean over the runs. This page is written by the run that measured it."""
+`cumulative-joint` on the county table that `tallytree reproduce` makes its Census data of, {runs} runs each,
+with an even split. A public total counts from below and fixes the nation's number of groups; a private one
+counts from above, and no number of groups is public. L1 is summed over a level's regions, all else is a mean
+over them; ± is the standard error of the mean over the runs. This page is written by the run that measured
+it."""
 Errors = dict[str, list[float]]
 """Of one level and kind of total: each column's errors, run by run."""
 
@@ -69,7 +70,9 @@ def measure(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> Data:
 
 def write_page(data: Data) -> str:
     """The page."""
-    tables = [f"## Epsilon {table['epsilon']:g}\n\n{LEVELS.write(table['levels'])}" for table in data["tables"]]
+    tables = [
+        f"## Epsilon {table['epsilon']:g}\n\n{LEVELS.write(table['levels'])}" for table in data["tables"]
+    ]
     return records.join_parts(
         "# Public and private totals",
         INTRODUCTION.format(runs=data["runs"]),
@@ -106,8 +109,8 @@ def _compare(truth: tt.GroupCounts, epsilon: str, runs: int) -> dict[TotalKind, 
             run = tt.simulate(truth, epsilon=epsilon, mechanism="cumulative-joint", seed=seed, total=kind)
             table = tt.evaluate(run, truth)
             for name in COLUMNS:
-                for level, error in zip(found[kind], table[name].to_pylist(), strict=True):
-                    level[name].append(error)
+                for level, error in zip(found[kind], table[name].to_numpy(), strict=True):
+                    level[name].append(float(error))
     return found
 
 
@@ -125,7 +128,7 @@ def _judge(epsilon: str, case: dict[TotalKind, list[Errors]]) -> list[Goal]:
         ),
         Goal(
             f"Epsilon {epsilon}: the root's sum of sizes no worse, but for {DEVIATIONS} standard errors",
-            f"{private:,.0f} against {public:,.0f}, of which {most:,.0f} would be told apart",
+            f"{private:,.0f} against {public:,.0f}; worse from {most:,.0f} on",
             private <= most,
         ),
     ]

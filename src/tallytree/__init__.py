@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tallytree.research.evaluation import simulate as simulate
     from tallytree.sizes import SizeClasses as SizeClasses
     from tallytree.solvers.solution import Solution as Solution
+    from tallytree.words import Words as Words
 
 __version__ = "0.2.0"
 
@@ -45,6 +46,7 @@ _HOMES = {
     "Simulation": "research.evaluation",
     "SizeClasses": "sizes",
     "Solution": "solvers.solution",
+    "Words": "words",
     "add_intervals": "intervals.replicates",
     "compare": "comparison.comparing",
     "count_groups": "counts.people",

@@ -188,6 +188,17 @@ def count_sizes(sizes: Sizes) -> int:
     return len(sizes.edges) if isinstance(sizes, SizeClasses) else sizes[1] - sizes[0] + 1
 
 
+def cut_sizes(sizes: Sizes, place: int) -> Sizes:
+    """Return the sizes or classes up to the one at a place.
+
+    >>> cut_sizes((1, 20), 2), cut_sizes(SizeClasses([1, 5, 10]), 1).edges
+    ((1, 3), (1, 5))
+    """
+    if isinstance(sizes, SizeClasses):
+        return SizeClasses(sizes.edges[: place + 1])
+    return sizes[0], sizes[0] + place
+
+
 def find_place(sizes: Sizes, size: int) -> int:
     """Return where a group of that size is counted.
 

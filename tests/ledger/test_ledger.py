@@ -148,7 +148,7 @@ def test_what_a_chain_alone_cannot_tell() -> None:
 
 def test_one_third_fits_three_times_and_not_once_more(file: Path) -> None:
     ledger = make_ledger(file, "1", ["1/3"] * 3)
-    assert ledger.balance() == Balance("census", "epsilon", Fraction(1), Fraction(1), 3)
+    assert ledger.balance() == Balance("census", "epsilon", Fraction(1), "person", Fraction(1), 3)
     with pytest.raises(LedgerError, match="requested 1/10000000000, remaining 0, difference 1/10000000000"):
         ledger.charge("1e-10", what="release")
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ import tallytree as tt
 from tallytree.errors import CountsError, MechanismError, PrivacyError
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind, enumerate_additions
-from tallytree.privacy.plan import make_plan
+from tallytree.privacy.plan import Plan, make_plan
 from tallytree.privacy.queries import QUERIES, Query
-from tallytree.sizes import Sizes, count_edges_within, count_sizes
+from tallytree.privacy.zcdp import convert_rho
+from tallytree.releases.statement import list_group_epsilons
+from tallytree.sizes import Sizes, count_edges_within, count_sizes, name_size
 
 REGIONS = tt.Hierarchy.from_paths(["root", "leaf"], [("r", "x"), ("r", "y")])
 EDGES: list[Sizes] = [
@@ -169,3 +172,64 @@ def test_budgets_carry_the_promise() -> None:
     plan = make_plan(QUERIES["above"], REGIONS, budget, sizes=(1, 3))
     assert plan.neighbours == Neighbours(protect="group", total="private")
     assert [level.sensitivity for level in plan.levels] == [3, 3]
+
+
+def list_states(plan: Plan, leaf: int, place: int) -> list[tt.GroupCounts]:
+    """The counts with one group of a leaf at every size up to that at ``place``, or without it."""
+    empty = make_counts(plan.sizes, plan.bounds)
+    found = [] if plan.has_public_total else [empty]
+    for at in range(place + 1):
+        changed = empty.leaf.copy()
+        changed[leaf, at] += 1
+        found.append(empty.replace(changed))
+    return found
+
+
+@pytest.mark.parametrize("sizes", EDGES, ids=str)
+@pytest.mark.parametrize(
+    ("name", "total"),
+    [*((name, "public") for name in tt.list_mechanisms()), *((name, "private") for name in MECHANISMS)],
+)
+def test_what_a_release_for_persons_gives_whole_groups_is_attained_and_never_exceeded(
+    name: str, total: TotalKind, sizes: Sizes
+) -> None:
+    plan = tt.mechanism(name).plan(
+        REGIONS,
+        sizes=sizes,
+        epsilon="2/3",
+        budget={"root": 1, "leaf": 4},
+        bounds=Bounds(max_records=2, max_quantity=2),
+        total=total,
+    )
+    stated = dict(list_group_epsilons(plan))
+    assert len(stated) == count_sizes(sizes) - plan.has_public_total
+    for place in range(count_sizes(sizes)):
+        losses = [Fraction(0)]
+        for leaf in range(2):
+            answers = [plan.answers(counts) for counts in list_states(plan, leaf, place)]
+            for one, other in combinations(answers, 2):
+                apart = [int(np.abs(a - b).sum()) for a, b in zip(one, other, strict=True)]
+                parts = [d / level.scale for d, level in zip(apart, plan.levels, strict=True)]
+                losses.append(sum(parts, Fraction(0)))
+        assert max(losses) == stated.get(name_size(sizes, place), 0)
+
+
+def test_what_gaussian_noise_gives_whole_groups_is_that_of_their_rho() -> None:
+    plan = tt.mechanism("cumulative-joint").plan(
+        REGIONS, sizes=(1, 4), rho="1/8", delta="1e-9", total="private"
+    )
+    # Of size 3, a group changes 3 answers at each level, by one each: rho is 3 times that of a person, but
+    # for the last digit of the noise's scale, which is rounded up.
+    for place in (0, 2):
+        most = convert_rho((place + 1) * Fraction(1, 8), Fraction(1, 10**9))
+        assert 0 <= most - plan.find_group_epsilon(place) <= Fraction(1, 10**4)
+
+
+def test_where_whole_groups_are_protected_nothing_else_is_said_of_them() -> None:
+    plan = tt.mechanism("direct-dp").plan(REGIONS, sizes=(1, 4), epsilon=1, protect="group", total="private")
+    assert list_group_epsilons(plan) == []
+
+
+def test_many_sizes_are_told_by_the_round_ones() -> None:
+    plan = tt.mechanism("cumulative-joint").plan(REGIONS, sizes=(1, 60), epsilon=1, total="private")
+    assert dict(list_group_epsilons(plan)) == {str(n): Fraction(n) for n in (1, 2, 5, 10, 20, 50, 60)}

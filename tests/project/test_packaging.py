@@ -74,7 +74,7 @@ def test_without_opendp_its_extra_is_named_and_nothing_is_charged(
 ) -> None:
     hierarchy = tt.Hierarchy.from_paths(levels=["nation", "state"], paths=[("US", "GA"), ("US", "NY")])
     counts = tt.GroupCounts(hierarchy, sizes=(1, 2), leaf=[[1, 2], [3, 4]])
-    unit = {"rho": "1", "delta": "1e-9"} if "delta" in how else {"epsilon": "1"}
+    unit: dict[str, Any] = {"rho": "1", "delta": "1e-9"} if "delta" in how else {"epsilon": "1"}
     ledger = tt.Ledger.create(tmp_path / "ledger.db", dataset="people", **unit)
     load_opendp.cache_clear()
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.errors import CountsError, InputError, LedgerError, MechanismError, PrivacyError
-from tallytree.privacy.neighbours import Protected, TotalKind
+from tallytree.privacy.neighbours import Protected, TotalKind, Whom
 from tallytree.releases.manifest import seal
+from tallytree.releases.released import MAKER
 from tallytree.sizes import Sizes, count_sizes, list_edges
 from tallytree.solvers.unbiased import estimate_counts, estimate_size_sums
 
@@ -338,11 +340,43 @@ def test_public_totals_of_regions_need_a_public_total() -> None:
         tt.release(make_counts((1, 5)), epsilon=1, total="private", mechanism="count-of-counts")
 
 
-def test_a_ledger_of_persons_is_not_charged_for_groups(tmp_path: Path) -> None:
-    tt.Ledger.create(tmp_path / "ledger.db", dataset="d", epsilon=2)
-    with pytest.raises(LedgerError, match="may cost a person more than its epsilon"):
-        tt.release(make_counts((1, 5)), epsilon=1, protect="group", ledger=tmp_path / "ledger.db")
-    assert tt.release(make_counts((1, 5)), epsilon=2, ledger=tmp_path / "ledger.db")  # nothing was spent
+WHOM: dict[tuple[Protected, TotalKind | None], Whom] = {
+    ("person", None): "person",
+    ("group", "private"): "group",
+    ("group", "public"): "listed group",
+}
+
+
+@pytest.mark.parametrize("kinds", WHOM, ids=WHOM.get)
+def test_a_ledger_adds_up_the_losses_of_the_same_alone(
+    kinds: tuple[Protected, TotalKind | None], tmp_path: Path
+) -> None:
+    protect, total = kinds
+    ledger = tt.Ledger.create(
+        tmp_path / "ledger.db", dataset="d", epsilon=2, protect=protect, total=total or "private"
+    )
+    for others, whom in WHOM.items():
+        if others != kinds:
+            with pytest.raises(LedgerError, match=f"may lose, and this is what a {whom} loses"):
+                tt.release(make_counts((1, 5)), epsilon=1, protect=others[0], total=others[1], ledger=ledger)
+    assert ledger.balance().spent == 0
+    made = tt.release(make_counts((1, 5)), epsilon=2, protect=protect, total=total, ledger=ledger)
+    assert ledger.balance().remaining == 0
+    assert ledger.balance().whom == WHOM[kinds]
+    assert made.verify()
+    assert ledger.verify([made])
+
+
+def test_a_charge_for_others_does_not_pay_for_a_release(tmp_path: Path) -> None:
+    """Somebody who writes the charge by hand does not say whose loss it is: the release does."""
+    ledger = tt.Ledger.create(tmp_path / "ledger.db", dataset="d", epsilon=2, protect="group")
+    made = tt.release(make_counts((1, 5)), epsilon=1, protect="group", total="private", ledger=ledger)
+    other = tt.release(make_counts((1, 5)), epsilon=1)
+    manifest = json.loads(json.dumps(other.manifest))
+    manifest["privacy"]["ledger"] = made.manifest["privacy"]["ledger"]
+    forged = replace(other, manifest=manifest, made_by=MAKER)
+    (problem,) = [check.example for check in ledger.verify([forged]).checks if check.failed]
+    assert problem == "entry 2 paid for what a group loses, and its release costs a person"
 
 
 @pytest.mark.parametrize("sizes", [(1, 5), CLASSES], ids=str)

@@ -214,7 +214,7 @@ def print_release(release: Release, verification: Verification) -> None:
     print_text(release.manifest["privacy"]["statement"])
     print_table(
         "Budget and noise",
-        ["level", "query", "regions", "sensitivity", plan.unit.name, "scale", "groups"],
+        ["level", "query", "regions", "sensitivity", plan.unit.name, "scale", release.words.say("groups")],
         [
             [
                 level.name,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from tallytree.cli.console import Json, print_checks, print_json, print_table, print_text
 from tallytree.cli.manuals import Group, add_command, join_lines
+
+if TYPE_CHECKING:
+    from tallytree.privacy.neighbours import Protected, TotalKind
 
 DESCRIPTION = """\
 Record what was spent on each dataset, and keep it within its budget.
@@ -46,6 +49,15 @@ def create(
     rho: Annotated[
         str | None, typer.Option(help="The total budget as a rho, in place of epsilon.", metavar="R")
     ] = None,
+    protect: Annotated[
+        str, typer.Option(help="Whose loss it bounds: a person's or a whole group's.", metavar="person|group")
+    ] = "person",
+    total: Annotated[
+        str,
+        typer.Option(
+            help="With --protect group: whether the list of groups is public.", metavar="public|private"
+        ),
+    ] = "private",
     as_json: Json = False,
 ) -> None:
     """Give a dataset its total budget, in a new or an existing ledger.
@@ -54,15 +66,25 @@ def create(
     kept as a rho of zero-concentrated differential privacy, which releases with Gaussian noise need; others
     may be charged to it too.
     """
+    from tallytree.ledger.entries import name_unit
     from tallytree.ledger.ledger import Ledger
     from tallytree.privacy.budget import show_exact
 
-    ledger = Ledger.create(place, dataset=dataset, epsilon=epsilon, delta=delta, rho=rho)
+    ledger = Ledger.create(
+        place,
+        dataset=dataset,
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        protect=cast("Protected", protect),
+        total=cast("TotalKind", total),
+    )
     balance = ledger.balance(dataset)
+    unit = name_unit(balance.unit, balance.whom)
     if as_json:
-        print_json({"dataset": balance.dataset, "unit": balance.unit, "total": str(balance.total)})
+        print_json({"dataset": balance.dataset, "unit": unit, "total": str(balance.total)})
         return
-    print_text(f"Dataset {balance.dataset} has the budget {balance.unit} = {show_exact(balance.total)}.")
+    print_text(f"Dataset {balance.dataset} has the budget {unit} = {show_exact(balance.total)}.")
 
 
 def show(place: Place, as_json: Json = False) -> None:
@@ -72,6 +94,7 @@ def show(place: Place, as_json: Json = False) -> None:
     """
     from dataclasses import asdict
 
+    from tallytree.ledger.entries import name_unit
     from tallytree.ledger.ledger import Ledger
 
     record = Ledger(place).read()
@@ -80,7 +103,7 @@ def show(place: Place, as_json: Json = False) -> None:
         datasets: list[dict[str, Any]] = [
             {
                 "dataset": balance.dataset,
-                "unit": balance.unit,
+                "unit": name_unit(balance.unit, balance.whom),
                 "total": str(balance.total),
                 "spent": str(balance.spent),
                 "remaining": str(balance.remaining),
@@ -94,7 +117,14 @@ def show(place: Place, as_json: Json = False) -> None:
         "Budgets",
         ["dataset", "unit", "total", "spent", "remaining", "charges"],
         [
-            [b.dataset, b.unit, str(b.total), str(b.spent), str(b.remaining), f"{b.charges:,}"]
+            [
+                b.dataset,
+                name_unit(b.unit, b.whom),
+                str(b.total),
+                str(b.spent),
+                str(b.remaining),
+                f"{b.charges:,}",
+            ]
             for b in balances
         ],
         left=2,

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
 PRIVACY = "Privacy and accuracy"
 COUNTS = "Groups that are counted already"
 LEDGER = "What was spent before"
+WORDS = "How it is called"
 
 LONG_WORK = 2**26
 """Regions x sizes from which on users are told that the work will be long."""
@@ -183,6 +184,27 @@ def release(
             metavar="NAME",
             show_default="the only one",
             rich_help_panel=LEDGER,
+        ),
+    ] = None,
+    title: Annotated[
+        str | None,
+        typer.Option(help="The title of the report.", metavar="TEXT", rich_help_panel=WORDS),
+    ] = None,
+    group_name: Annotated[
+        str | None,
+        typer.Option(
+            help="What a group is called, such as firm; company/companies with its plural.",
+            metavar="NAME",
+            show_default="group",
+            rich_help_panel=WORDS,
+        ),
+    ] = None,
+    member_name: Annotated[
+        str | None,
+        typer.Option(
+            help="What sizes count, such as employee; person/people with its plural.",
+            metavar="NAME",
+            rich_help_panel=WORDS,
         ),
     ] = None,
     replicates: Annotated[

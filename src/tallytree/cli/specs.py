@@ -24,6 +24,7 @@ from tallytree.privacy.neighbours import Bounds, Protected, TotalKind, check_bou
 from tallytree.privacy.plan import Draft
 from tallytree.progress import Progress
 from tallytree.sizes import NAMED_CLASSES, SizeClasses, Sizes, check_sizes, is_whole_numeral
+from tallytree.words import Words
 
 if TYPE_CHECKING:
     from tallytree.publishing.pipeline import Order
@@ -187,6 +188,9 @@ class ReleaseSpec(CountSpec):
     noise: str | None = None
     ledger: str | None = None
     dataset: str | None = None
+    title: str = ""
+    group_name: str = "group"
+    member_name: str = ""
     replicates: int | None = None
     """For the intervals; with 0 there are none."""
 
@@ -218,7 +222,8 @@ class ReleaseSpec(CountSpec):
             protect=cast(Protected, self.protect),
             total=cast(TotalKind, self.total),
         )
-        order = Order.of(budget, mechanism=self.mechanism, noise=self.noise)
+        words = Words(group=self.group_name, member=self.member_name, title=self.title)
+        order = Order.of(budget, mechanism=self.mechanism, noise=self.noise, words=words)
         levels = [self.root_level, *self.regions]
         return order, order.draft(levels, sizes=self.sizes, bounds=check_bounds(self.bounds))
 

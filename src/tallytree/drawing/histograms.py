@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tallytree.drawing.elements import COLOURS, Axis, draw_frame, element, spread, write, write_title
 from tallytree.drawing.pictures import Picture
 from tallytree.sizes import SizeClasses, Sizes, get_ends, name_size
+from tallytree.words import PLAIN, Words
 
 # A distribution of groups over sizes, in few enough bars to look at.
 
@@ -97,7 +98,9 @@ LABEL_ROOM = 40
 """Pixels from the middle of one label below the axis to the next."""
 
 
-def draw_histogram(title: str, sizes: Sizes, groups: Ints, ends: Ends | None = None) -> Picture:
+def draw_histogram(
+    title: str, sizes: Sizes, groups: Ints, ends: Ends | None = None, *, words: Words = PLAIN
+) -> Picture:
     """Draw groups by size; with ``ends``, a line for what each may truly be.
 
     Both axes depend on what there is to show: logarithmic where values span decades, and bars of several
@@ -107,11 +110,12 @@ def draw_histogram(title: str, sizes: Sizes, groups: Ints, ends: Ends | None = N
     names = _name_classes(sizes)
     low, high = (0, len(names) - 1) if names else get_ends(sizes)
     bars = make_bars(low, groups, ends)
-    note = _describe(bars, high, groups, names)
+    note = words.say(_describe(bars, high, groups, names))
     parts = [write_title(16, 26, short), write(16, 46, note, class_="soft", style="fill:currentColor")]
     if bars:
-        parts += _draw_bars(bars, high, names)
-    return Picture(draw_frame(f"{short}: groups by size", WIDTH, HEIGHT, parts, own_size=True), short)
+        parts += _draw_bars(bars, high, names, words)
+    about = f"{short}: {words.say('groups by size')}"
+    return Picture(draw_frame(about, WIDTH, HEIGHT, parts, own_size=True), short)
 
 
 def _name_classes(sizes: Sizes) -> list[str]:
@@ -136,27 +140,27 @@ def _describe(bars: Sequence[Bar], high: int, groups: Ints, names: Sequence[str]
     return "; ".join(words)
 
 
-def _draw_bars(bars: Sequence[Bar], high: int, names: Sequence[str]) -> list[str]:
-    across, up = _lay_across(bars, high, names), _lay_up(bars)
+def _draw_bars(bars: Sequence[Bar], high: int, names: Sequence[str], words: Words) -> list[str]:
+    across, up = _lay_across(bars, high, names, words), _lay_up(bars, words)
     turned = f"translate(20 {(TOP + FLOOR) / 2}) rotate(-90)"
     return [
         write((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, across.name, text_anchor="middle"),
         element("text", up.name, transform=turned, text_anchor="middle"),
         *up.draw_rows(LEFT, WIDTH - RIGHT),
-        *(_draw_bar(bar, across, up, names) for bar in bars if bar.groups > 0),
+        *(_draw_bar(bar, across, up, words.say(_tell(bar, names))) for bar in bars if bar.groups > 0),
         *(_draw_ends(bar.ends, bar, across, up) for bar in bars if bar.ends),
         element("path", d=f"M{LEFT} {FLOOR}H{WIDTH - RIGHT}", class_="limit"),
         *(write(across.place(at + 0.5), FLOOR + 18, text, text_anchor="middle") for at, text in across.ticks),
     ]
 
 
-def _draw_bar(bar: Bar, across: Axis, up: Axis, names: Sequence[str]) -> str:
+def _draw_bar(bar: Bar, across: Axis, up: Axis, told: str) -> str:
     start, stop = across.place(bar.first), across.place(bar.last + 1)
     gap = min(4.0, 0.15 * (stop - start))
     top = min(up.place(bar.height), FLOOR - 1.5)  # high enough to be seen
     return element(
         "rect",
-        element("title", _tell(bar, names)),
+        element("title", told),
         x=start + gap / 2,
         y=top,
         width=stop - start - gap,
@@ -183,10 +187,10 @@ def _draw_ends(ends: tuple[int, int], bar: Bar, across: Axis, up: Axis) -> str:
     return element("path", class_="ends", d=line, fill="none", stroke="currentColor")
 
 
-def _lay_up(bars: Sequence[Bar]) -> Axis:
+def _lay_up(bars: Sequence[Bar], words: Words) -> Axis:
     """The axis of numbers of groups."""
     single = all(bar.first == bar.last for bar in bars)
-    name = "Groups" if single else "Groups per size"
+    name = words.say("Groups" if single else "Groups per size")
     heights = [bar.height for bar in bars if bar.groups > 0]
     most, least = max(bar.top for bar in bars), min(heights)
     if max(heights) < MOST_RATIO * least:
@@ -204,7 +208,7 @@ def _lay_up(bars: Sequence[Bar]) -> Axis:
     )
 
 
-def _lay_across(bars: Sequence[Bar], highest: int, names: Sequence[str]) -> Axis:
+def _lay_across(bars: Sequence[Bar], highest: int, names: Sequence[str], words: Words) -> Axis:
     """The axis of sizes, which is logarithmic where bars were made by ratios."""
     start, stop = bars[0].first, bars[-1].last + 1
     pixels = LEFT, WIDTH - RIGHT
@@ -222,7 +226,7 @@ def _lay_across(bars: Sequence[Bar], highest: int, names: Sequence[str]) -> Axis
     ticks = _choose_labels([mark for mark in marks if start <= mark < stop], place, highest)
     if names:
         ticks = [(mark, names[int(mark)]) for mark, _ in ticks]
-    return Axis("Size of the group", place, ticks)
+    return Axis(words.size_axis, place, ticks)
 
 
 def _choose_labels(

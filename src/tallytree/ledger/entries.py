@@ -8,9 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from typing import get_args
 
 from tallytree.errors import LedgerError, name_choices, show
 from tallytree.privacy.budget import UNITS, Loss, UnitName
+from tallytree.privacy.neighbours import Whom
 
 FORMAT = "tallytree-ledger-1"
 CREATE, CHARGE = "create", "charge"
@@ -32,7 +34,10 @@ class Entry:
     kind: str
     """``create``: a dataset gets its total budget; ``charge``: some of it is spent."""
     unit: str
-    """The unit of the dataset's budget: ``epsilon``, or ``rho`` for Gaussian noise."""
+    """The unit of the dataset's budget: ``epsilon``, or ``rho`` for Gaussian noise.
+
+    It is what a person loses; ``epsilon per group`` is what a whole group does.
+    """
     amount: str
     """Exact, in lowest terms: "1/3"."""
     what: str
@@ -117,6 +122,7 @@ class Balance:
     dataset: str
     unit: UnitName
     total: Fraction
+    whom: Whom = "person"
     spent: Fraction = Fraction(0)
     charges: int = 0
 
@@ -127,6 +133,12 @@ class Balance:
 
     def price(self, loss: Loss) -> Fraction:
         """Return what a loss costs in the unit of this budget; refuse a loss that no amount of it covers."""
+        if loss.whom not in (None, self.whom):
+            raise LedgerError(
+                f"The budget of dataset {show(self.dataset)} is what a {self.whom} may lose, and this is "
+                f"what a {loss.whom} loses. The two cannot be added up: create a budget for it with "
+                "'tallytree ledger create --protect'."
+            )
         amount = loss.count(self.unit)
         if amount is None:
             raise LedgerError(
@@ -155,6 +167,21 @@ class Balance:
 
 
 Balances = dict[str, Balance]
+PER = " per "
+
+
+def name_unit(unit: UnitName, whom: Whom) -> str:
+    """Return the unit of an amount as an entry has it: that of a person is the plain one."""
+    return unit if whom == "person" else f"{unit}{PER}{whom}"
+
+
+def parse_unit(text: str) -> tuple[UnitName, Whom]:
+    """Return what the unit of an entry counts, and whose loss it is."""
+    for unit in UNITS.values():
+        for whom in get_args(Whom):
+            if text == name_unit(unit.name, whom):
+                return unit.name, whom
+    raise LedgerError("Its amount is neither an epsilon nor a rho.")
 
 
 def enter(balances: Balances, entry: Entry) -> None:
@@ -162,18 +189,17 @@ def enter(balances: Balances, entry: Entry) -> None:
     amount = entry.exact_amount
     if amount is None:
         raise LedgerError("Its amount is not a number above zero in lowest terms.")
-    if entry.unit not in UNITS:
-        raise LedgerError("Its amount is neither an epsilon nor a rho.")
+    unit, whom = parse_unit(entry.unit)
     if entry.kind == CREATE:
         if entry.dataset in balances:
             raise LedgerError(
                 f"Dataset {show(entry.dataset)} has its budget already, which cannot be changed: "
                 f"{show_amount(balances[entry.dataset].total)}."
             )
-        balances[entry.dataset] = Balance(entry.dataset, UNITS[entry.unit].name, amount)
+        balances[entry.dataset] = Balance(entry.dataset, unit, amount, whom)
     elif entry.kind == CHARGE:
         balance = find_balance(balances, entry.dataset)
-        if entry.unit != balance.unit:
+        if (unit, whom) != (balance.unit, balance.whom):
             raise LedgerError("Its unit is not that of the budget.")
         balances[entry.dataset] = balance.charge(amount)
     else:

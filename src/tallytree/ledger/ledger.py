@@ -26,9 +26,11 @@ from tallytree.ledger.entries import (
     find_balance,
     find_break,
     follow,
+    name_unit,
 )
 from tallytree.ledger.receipts import NOTHING, Attempt, Receipt, note
 from tallytree.privacy.budget import Budget, Exact, Loss, UnitName, check_epsilon
+from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind, check_kinds
 from tallytree.privacy.plan import split_loss
 from tallytree.privacy.zcdp import check_delta
 
@@ -126,15 +128,19 @@ class Ledger:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
         rho: Exact | None = None,
+        protect: Protected = "person",
+        total: TotalKind = "private",
     ) -> Self:
         """Give a dataset its total budget, in a new ledger or an existing one.
 
         The budget is an epsilon; or with ``delta``, for releases with Gaussian noise, the largest rho that
-        implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed later.
+        implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed later. It is what a person may lose;
+        with ``protect="group"``, what a whole group may, and then all releases have the same kind of total.
         """
         name = _check_name(dataset)
-        (total,), settled = split_loss([name], Budget(epsilon=epsilon, rho=rho, delta=delta))
-        check_epsilon(total, "The budget")  # a rho as well: it implies a larger epsilon at every such delta
+        whom = check_kinds(Neighbours(protect=protect, total=total)).whom
+        (amount,), settled = split_loss([name], Budget(epsilon=epsilon, rho=rho, delta=delta))
+        check_epsilon(amount, "The budget")  # a rho as well: it implies a larger epsilon at every such delta
         if settled is not None:
             check_delta(settled)
         unit: UnitName = "epsilon" if settled is None else "rho"
@@ -143,7 +149,7 @@ class Ledger:
             record = Record([], {}) if is_new else trust(transaction.read())
             # The random name distinguishes ledgers that are created in the same second.
             what = f"total budget {secrets.token_hex(8)}"
-            entry = _write_next(record, name, CREATE, unit, total, what)
+            entry = _write_next(record, name, CREATE, name_unit(unit, whom), amount, what)
             transaction.append(entry)
             transaction.commit()
 
@@ -182,7 +188,8 @@ class Ledger:
                     record = trust(transaction.read())
                     before = find_balance(record.balances, dataset)
                     amount = before.price(asked)
-                    entry = _write_next(record, before.dataset, CHARGE, before.unit, amount, what)
+                    unit = name_unit(before.unit, before.whom)
+                    entry = _write_next(record, before.dataset, CHARGE, unit, amount, what)
                     transaction.append(entry)
                     if transaction.read() != [*record.entries, entry]:
                         raise LedgerError("The new entry was not stored as written: the ledger is damaged.")
@@ -259,9 +266,7 @@ def trust(entries: Sequence[Entry]) -> Record:
     return Record(entries, balances)
 
 
-def _write_next(
-    record: Record, dataset: str, kind: str, unit: UnitName, amount: Fraction, what: str
-) -> Entry:
+def _write_next(record: Record, dataset: str, kind: str, unit: str, amount: Fraction, what: str) -> Entry:
     """The next entry, if it may be there; the record's balances are then those after it."""
     time = datetime.now(UTC).isoformat(timespec="seconds")
     entry = follow(record.entries, dataset=dataset, kind=kind, unit=unit, amount=amount, what=what, time=time)

@@ -57,11 +57,16 @@ def _find_problem(entries: Sequence[Entry], release: Released) -> str:
         return f"entry {number} is not the one that paid for a release, or an entry before it was changed"
     if entry.kind != CHARGE:
         return f"entry {number} created a budget; it did not pay for a release"
-    loss = release.measurements.plan.loss.count("rho" if entry.unit == "rho" else "epsilon")
-    if entry.exact_amount is None or loss is None or entry.exact_amount < loss:
-        return f"entry {number} paid less than what its release costs"
     balances, fault = add_up(entries[:number])
-    if fault or receipt != Receipt.of(entry, balances[entry.dataset]):
+    if fault:
+        return f"{fault}"
+    loss, balance = release.measurements.plan.loss, balances[entry.dataset]
+    if loss.whom != balance.whom:
+        return f"entry {number} paid for what a {balance.whom} loses, and its release costs a {loss.whom}"
+    cost = loss.count(balance.unit)
+    if entry.exact_amount is None or cost is None or entry.exact_amount < cost:
+        return f"entry {number} paid less than what its release costs"
+    if receipt != Receipt.of(entry, balances[entry.dataset]):
         return f"a release's manifest and the ledger disagree about entry {number}"
     return ""
 

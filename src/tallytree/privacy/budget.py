@@ -16,7 +16,7 @@ from tallytree.errors import PrivacyError, name_choices, show
 from tallytree.sizes import find_whole, is_numeral
 
 if TYPE_CHECKING:
-    from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind
+    from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind, Whom
     from tallytree.privacy.queries import Query
     from tallytree.sizes import Sizes
 
@@ -227,6 +227,8 @@ class Loss:
 
     rho: Fraction
     epsilon: Fraction | None = None
+    whom: Whom | None = None
+    """Whose loss it is; None if that was not said."""
 
     @classmethod
     def of(cls, value: Loss | Exact) -> Loss:

@@ -63,6 +63,8 @@ class Bounds:
 
 Protected = Literal["person", "group"]
 TotalKind = Literal["public", "private"]
+Whom = Literal["person", "group", "listed group"]
+"""Who loses privacy: a group of a public list has its size protected, and any other its existence too."""
 PROTECTED: tuple[Protected, ...] = ("person", "group")
 TOTALS: tuple[TotalKind, ...] = ("public", "private")
 
@@ -80,6 +82,13 @@ class Neighbours:
     def has_public_total(self) -> bool:
         """Whether the list of groups is public."""
         return self.total == "public"
+
+    @property
+    def whom(self) -> Whom:
+        """Whose loss an epsilon is: losses of the same can be added up."""
+        if self.protect == "person":
+            return "person"
+        return "listed group" if self.has_public_total else "group"
 
     @property
     def moves(self) -> int:
@@ -101,14 +110,20 @@ class Neighbours:
         return max(1, count_edges_within(inner, reach))
 
 
-def check_neighbours(neighbours: Neighbours, sizes: Sizes) -> Neighbours:
-    """Refuse what contradicts itself."""
+def check_kinds(neighbours: Neighbours) -> Neighbours:
+    """Refuse an unknown unit, or an unknown kind of total."""
     for name, value, known in (
         ("protect", neighbours.protect, PROTECTED),
         ("total", neighbours.total, TOTALS),
     ):
         if value not in known:
             raise PrivacyError(f"'{name}' cannot be {show(value)}: {name_choices(value, known)}")
+    return neighbours
+
+
+def check_neighbours(neighbours: Neighbours, sizes: Sizes) -> Neighbours:
+    """Refuse what contradicts itself."""
+    check_kinds(neighbours)
     if neighbours.protect == "group" and neighbours.bounds != Bounds():
         raise PrivacyError(
             "Whole groups are protected: what one person contributes is of no matter, so leave the bounds on "

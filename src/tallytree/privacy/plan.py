@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -30,16 +30,18 @@ from tallytree.privacy.budget import (
     split_budget,
 )
 from tallytree.privacy.neighbours import (
+    TOTALS,
     Bounds,
     Neighbours,
     Protected,
     TotalKind,
+    Whom,
     check_bounds,
     check_neighbours,
 )
 from tallytree.privacy.queries import Counted, Query, find_query
 from tallytree.privacy.zcdp import convert_rho, parse_delta, settle_rho
-from tallytree.sizes import Sizes, check_sizes, count_sizes, show_sizes
+from tallytree.sizes import Sizes, check_sizes, count_sizes, cut_sizes, show_sizes
 
 Ints = npt.NDArray[np.int64]
 
@@ -112,17 +114,34 @@ class Plan:
     @property
     def loss(self) -> Loss:
         """The privacy loss of the whole plan: the levels' parts add up (sequential composition)."""
-        return _add_up(self.levels, self.delta)
+        return _add_up(self.levels, self.delta, self.neighbours.whom)
 
     @property
     def epsilon(self) -> Fraction:
         """The privacy loss of the whole plan; for Gaussian noise, at ``delta``."""
-        return _find_epsilon(self.levels, self.delta)
+        return find_epsilon([level.loss for level in self.levels], self.delta)
 
     @property
     def scales(self) -> list[Fraction]:
         """The levels' noise scales."""
         return [level.scale for level in self.levels]
+
+    def find_group_epsilon(self, place: int) -> Fraction:
+        """Return at which epsilon a whole group is protected whose size is not above the one at ``place``.
+
+        It may be any of these sizes and, if the total is private, not exist. Each edge that it crosses
+        changes one answer by one, whoever the noise was made for; on the sizes query, two answers change
+        at most.
+        """
+        sizes = cut_sizes(self.sizes, place)
+        kinds = TOTALS if place and not self.has_public_total else (self.total,)
+        parts = []
+        for index, level in enumerate(self.levels):
+            query, regions = find_query(level.query), self.shape(index)[0]
+            apart = [Neighbours(protect="group", total=kind) for kind in kinds]
+            most = max(self.unit.find_sensitivity(query, two, sizes, regions) for two in apart)
+            parts.append(self.unit.find_loss(most, level.scale))
+        return find_epsilon(parts, self.delta)
 
     def has_public_totals(self, level: int) -> bool:
         """Return whether the number of groups of each region of the level is public."""
@@ -192,16 +211,18 @@ class Draft:
     levels: tuple[LevelPlan, ...]
     public_totals: str | None
     delta: Fraction | None
+    whom: Whom | None
+    """Whose loss it is; None if that depends on the counts."""
 
     @property
     def loss(self) -> Loss:
         """The privacy loss, as :attr:`Plan.loss`."""
-        return _add_up(self.levels, self.delta)
+        return _add_up(self.levels, self.delta, self.whom)
 
     @property
     def epsilon(self) -> Fraction:
         """The privacy loss as an epsilon, as :attr:`Plan.epsilon`."""
-        return _find_epsilon(self.levels, self.delta)
+        return find_epsilon([level.loss for level in self.levels], self.delta)
 
 
 def make_plan(
@@ -253,7 +274,8 @@ def draft_plan(
         public_totals = levels[find_level(list(regions), public_totals)].name
     if delta is not None:
         convert_rho(sum(parts, Fraction(0)), delta)  # it may fail, so try it before anything is charged
-    return Draft(levels, public_totals, delta)
+    is_open = budget.total is None and budget.protect == "group"
+    return Draft(levels, public_totals, delta, None if is_open else neighbours.whom)
 
 
 def split_loss(levels: Sequence[str], budget: Budget) -> tuple[tuple[Fraction, ...], Fraction | None]:
@@ -268,19 +290,30 @@ def split_loss(levels: Sequence[str], budget: Budget) -> tuple[tuple[Fraction, .
     return split_budget(settle_rho(budget.epsilon, budget.rho, delta), levels, budget.split), delta
 
 
-def _add_up(levels: Sequence[LevelPlan], delta: Fraction | None) -> Loss:
+def _add_up(levels: Sequence[LevelPlan], delta: Fraction | None, whom: Whom | None) -> Loss:
     """The levels' parts added up (sequential composition)."""
-    return add_losses("epsilon" if delta is None else "rho", [level.loss for level in levels])
+    return replace(
+        add_losses("epsilon" if delta is None else "rho", [level.loss for level in levels]), whom=whom
+    )
 
 
-def _find_epsilon(levels: Sequence[LevelPlan], delta: Fraction | None) -> Fraction:
-    if delta is not None:
-        return convert_rho(_add_up(levels, delta).rho, delta)
-    return sum((level.epsilon for level in levels), Fraction(0))
+def find_epsilon(parts: Sequence[Fraction], delta: Fraction | None) -> Fraction:
+    """Return the epsilon of the levels' losses together: with a delta, they are rhos."""
+    whole = sum(parts, Fraction(0))
+    return whole if delta is None else convert_rho(whole, delta)
 
 
 def _plan_level(query: Query, name: str, loss: Fraction, unit: Unit, sensitivity: Fraction) -> LevelPlan:
     return LevelPlan(name, query.name, sensitivity, loss, unit.find_scale(sensitivity, loss), unit.name)
+
+
+LIKELY: dict[tuple[Protected, TotalKind], str] = {
+    ("person", "public"): "with a person's records as without them",
+    ("person", "private"): "with a person's records as without them",
+    ("group", "public"): "with a group at one size as at another",
+    ("group", "private"): "with a group as without it",
+}
+"""What epsilon compares."""
 
 
 def describe_privacy(plan: Plan) -> str:
@@ -294,8 +327,8 @@ def describe_privacy(plan: Plan) -> str:
 def describe_factor(plan: Plan) -> str:
     """Describe the factor that epsilon stands for, which says little where epsilon is large."""
     words = (
-        f"no result is more than {_round_up(math.exp(plan.epsilon)):,g} times as likely with a person's "
-        "records as without them"
+        f"no result is more than {_round_up(math.exp(plan.epsilon)):,g} times as likely "
+        f"{LIKELY[plan.protect, plan.total]}"
     )
     if plan.delta is None:
         return words

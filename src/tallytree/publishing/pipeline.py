@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 from tallytree.arrays import get_total
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import (
     CheckError,
     CountsError,
+    InputError,
     LedgerError,
     MechanismError,
     name_choices,
@@ -42,6 +42,7 @@ from tallytree.releases.release_columns import check_level_names
 from tallytree.releases.released import MAKER
 from tallytree.sizes import Sizes, get_ends, show_sizes
 from tallytree.solvers.checks import Verification
+from tallytree.words import PLAIN, Words
 
 
 def release(
@@ -58,6 +59,7 @@ def release(
     noise: str | None = None,
     ledger: Ledger | Place | None = None,
     dataset: str | None = None,
+    words: Words = PLAIN,
     progress: Progress = no_progress,
 ) -> Release:
     """Release ``counts`` under differential privacy.
@@ -80,6 +82,9 @@ def release(
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
     more than its budget. Without one, nothing remembers, and the manifest says so.
+
+    ``words`` (:class:`tallytree.Words`) say what groups and their members are called, in all that is said
+    about the release.
 
     An epsilon above 1,000 is refused, and so is a delta above 1 / (10 x the number of groups). From
     epsilon 10 on the release carries a warning.
@@ -109,21 +114,24 @@ def release(
         protect=protect,
         total=total,
     )
-    order = Order.of(asked, mechanism=mechanism, noise=noise)
+    order = Order.of(asked, mechanism=mechanism, noise=noise, words=words)
     made, _ = release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
     return made
 
 
 @dataclass(frozen=True)
 class Order:
-    """How a release is to be made: within which budget, by which mechanism, with which noise."""
+    """How a release is to be made: the budget, the mechanism, the noise, and the words about it."""
 
     budget: Budget
     mechanism: Mechanism
     sampler: ExactNoise
+    words: Words = PLAIN
 
     @classmethod
-    def of(cls, budget: Budget, *, mechanism: str | Mechanism | None, noise: str | None) -> Order:
+    def of(
+        cls, budget: Budget, *, mechanism: str | Mechanism | None, noise: str | None, words: Words = PLAIN
+    ) -> Order:
         """Find the mechanism and the noise by their names, and refuse those that cannot make a release."""
         method = find_mechanism(find_default(budget.protect) if mechanism is None else mechanism)
         if type(method) not in MECHANISMS:  # its post-processing could return anything
@@ -132,7 +140,9 @@ class Order:
             )
         if method.obstacle:
             raise MechanismError(f"{method.name} cannot make a release: {method.obstacle}.")
-        return cls(budget, method, find_noise(noise, budget.delta))
+        if not isinstance(words, Words):
+            raise InputError("words must be a tallytree.Words.")
+        return cls(budget, method, find_noise(noise, budget.delta), words)
 
     def draft(self, levels: Sequence[str], *, sizes: Sizes, bounds: Bounds) -> Draft:
         """Return what the release will cost, before anything is counted; refuse what is wrong with it."""
@@ -190,11 +200,6 @@ def release_within(
     if ledger is None and dataset is not None:
         raise LedgerError("A dataset belongs to a ledger: give the ledger as well.")
     plan = order.plan(counts)
-    if ledger is not None and plan.protect == "group":
-        raise LedgerError(
-            "A ledger adds up what releases cost a person, and one that protects whole groups may cost a "
-            "person more than its epsilon: keep account of such releases elsewhere."
-        )
     if ledger is None:
         return _carry_out(order, plan, counts, progress, None)
     with ledger.tell_what_was_spent():
@@ -219,6 +224,7 @@ def _carry_out(
         has_frame=counts.has_frame,
         enforced=counts.is_enforced,
         receipt=receipt,
+        words=order.words,
     )
     manifest = write_manifest(
         privacy=privacy,
@@ -227,7 +233,7 @@ def _carry_out(
         total=total,
         has_frame=counts.has_frame,
         solution=solution,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        words=order.words,
     )
     made = Release(measurements, solution.counts, total, manifest, made_by=MAKER)
     verification = made.verify()

@@ -25,11 +25,14 @@ from tallytree.releases.manifest import Manifest, seal, state_privacy
 from tallytree.releases.statement import ENFORCED
 from tallytree.solvers.checks import Check, skip
 from tallytree.solvers.solution import Solution
+from tallytree.words import read_words
 
 Ints = npt.NDArray[np.int64]
 
 WORDS = ("statement", "public")
 """The parts of a statement that another version may word differently."""
+NEWER = ("whole_groups",)
+"""The parts that an earlier version did not have."""
 
 FALSE_ALARMS = Fraction(1, 10**6)
 """The largest probability that the check of the noise fails a release whose noise is as stated."""
@@ -64,11 +67,13 @@ def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, 
         has_frame=has_frame,
         enforced=stated.get("bounds") == ENFORCED and not on_trust,
         receipt=read_receipt(manifest),
+        words=read_words(manifest["data"]),
     )
     version = _read(manifest, "software", "tallytree")
     wrong = [name for name in {**derived, **stated} if stated.get(name) != derived.get(name)]
     other_words = [] if version == __version__ else [name for name in wrong if name in WORDS]
-    wrong = [name for name in wrong if name not in other_words]
+    unstated = [] if version == __version__ else [name for name in NEWER if name not in stated]
+    wrong = [name for name in wrong if name not in (*other_words, *unstated)]
     shape = [plan.shape(index)[0] for index in range(len(plan.levels))]
     if _read(manifest, "data", "regions") != shape:
         wrong.append("regions")

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
+from datetime import UTC, datetime
 from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -28,10 +29,12 @@ from tallytree.releases.statement import (
     ON_TRUST,
     describe_neighbours,
     describe_protection,
+    list_group_epsilons,
     list_public_facts,
 )
 from tallytree.sizes import read_sizes, state_sizes
 from tallytree.solvers.solution import Solution
+from tallytree.words import PLAIN, Words, read_words
 
 # The installed versions of other packages.
 
@@ -76,7 +79,7 @@ KEYS: dict[str, tuple[str, ...]] = {
         DIGEST,
     ),
     "software": ("tallytree", *PACKAGES),
-    "data": ("levels", "regions", "sizes", "classes", "total", "frame"),
+    "data": ("levels", "regions", "sizes", "classes", "total", "frame", "words"),
     "mechanism": ("name", "symbol", "options", "exact"),
     "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
     "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
@@ -100,12 +103,12 @@ def write_manifest(
     total: int,
     has_frame: bool | None,
     solution: Solution,
-    created: str,
+    words: Words,
 ) -> Manifest:
     """Write all facts about a release except its files' hashes; ``privacy`` is from :func:`state_privacy`."""
     return {
         "format": FORMAT,
-        "created": created,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "software": {
             "tallytree": __version__,
             **find_versions(PACKAGES),
@@ -117,6 +120,7 @@ def write_manifest(
             **state_sizes(plan.sizes),
             "total": total,
             "frame": has_frame,
+            **words.state(),
         },
         "mechanism": {
             "name": mechanism.name,
@@ -143,18 +147,20 @@ def state_privacy(
     has_frame: bool | None,
     enforced: bool,
     receipt: Receipt | None,
+    words: Words = PLAIN,
 ) -> dict[str, Any]:
     """State what is promised to whom, derived from the plan and from what is known about the counts.
 
     The latter is ``noise``, ``assumptions``, ``has_frame``, ``enforced``: see :class:`tallytree.GroupCounts`.
     """
     return {
-        "statement": describe_protection(plan, has_frame=has_frame, enforced=enforced),
+        "statement": words.say(describe_protection(plan, has_frame=has_frame, enforced=enforced)),
         "epsilon": str(plan.epsilon),
         **_state_concentrated(plan),
-        "neighbours": describe_neighbours(plan),
+        "neighbours": words.say(describe_neighbours(plan)),
         **_state_kinds(plan),
         **_state_bounds(plan, enforced),
+        **_state_whole_groups(plan),
         "levels": [
             {
                 "name": level.name,
@@ -167,7 +173,7 @@ def state_privacy(
         ],
         "public_totals": plan.public_totals,
         "noise": noise,
-        "public": list_public_facts(plan, total),
+        "public": [words.say(fact) for fact in list_public_facts(plan, total)],
         "assumed": list(assumptions),
         "ledger": NO_LEDGER if receipt is None else receipt.to_dict(),
     }
@@ -182,6 +188,14 @@ def _state_bounds(plan: Plan, enforced: bool) -> dict[str, int | str]:
         "max_quantity": plan.bounds.max_quantity,
         "bounds": ENFORCED if enforced else ON_TRUST,
     }
+
+
+def _state_whole_groups(plan: Plan) -> dict[str, list[dict[str, str]]]:
+    """State at which epsilon whole groups are protected, where it is a person who is."""
+    found = list_group_epsilons(plan)
+    if not found:
+        return {}
+    return {"whole_groups": [{"size": size, "epsilon": str(epsilon)} for size, epsilon in found]}
 
 
 def _state_kinds(plan: Plan) -> dict[str, str]:
@@ -277,6 +291,7 @@ def parse_manifest(text: str) -> Manifest:
         read_exact(manifest["privacy"]["epsilon"])
         read_receipt(manifest)
         read_sizes(data)
+        read_words(data)
         if not isinstance(manifest["files"], dict):
             raise TypeError
     except FolderError:

@@ -126,15 +126,18 @@ class RegionView:
 
     def plot(self) -> Picture:
         """Plot the distribution of group sizes: a notebook shows the picture, and it can be saved."""
-        return draw_histogram(" > ".join(self.path), self.sizes, self.groups, self.ends)
+        return draw_histogram(
+            " > ".join(self.path), self.sizes, self.groups, self.ends, words=self.release.words
+        )
 
     def _repr_html_(self) -> str:
         mean, median, most = self.mean, self.quantile(0.5), self.quantile(0.9)
-        facts = [f"{self.total:,} groups"]
+        said = self.release.words
+        facts = [said.say(f"{self.total:,} groups")]
         if mean is not None:
             least = "at least " if isinstance(self.sizes, SizeClasses) else ""
             facts += [
-                f"mean size {least}{mean:,.2f}",
+                f"{said.mean[:1].lower()}{said.mean[1:]} {least}{mean:,.2f}",
                 f"median {self._name(median)}",
                 f"nine of ten up to {self._name(most)}",
             ]
@@ -144,7 +147,8 @@ class RegionView:
         words = write_paragraph("Level ", shorten(self.level), f": {', '.join(facts)}.")
         if self.total:
             picture = self.plot()
-            return tag("div", embed(picture.svg, f"{picture.title}: groups by size"), words, style=BOX)
+            about = f"{picture.title}: {said.say('groups by size')}"
+            return tag("div", embed(picture.svg, about), words, style=BOX)
         path = [piece for own in self.path for piece in (" > ", shorten(own))][1:]
         return write_box(tag("span", *path), words)
 

@@ -60,6 +60,7 @@ from tallytree.solvers.checks import (
     write_outcome,
 )
 from tallytree.solvers.unbiased import estimate_counts
+from tallytree.words import Words, read_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,6 +115,11 @@ class Released:
     def sizes(self) -> Sizes:
         """The range of sizes."""
         return self.measurements.plan.sizes
+
+    @property
+    def words(self) -> Words:
+        """What groups and their members are called."""
+        return read_words(self.manifest["data"])
 
     @property
     def epsilon(self) -> Fraction:
@@ -233,7 +239,7 @@ class Released:
         return write_file(parts, make_schema(self.hierarchy.levels, value, sizes=self.sizes), path)
 
     def _repr_html_(self) -> str:
-        plan = self.measurements.plan
+        plan, say = self.measurements.plan, self.words.say
         regions, levels = self.hierarchy.region_count, len(self.hierarchy.levels)
         rows = [
             [
@@ -245,17 +251,23 @@ class Released:
             ]
             for index, (level, accuracy) in enumerate(zip(plan.levels, find_accuracy(plan), strict=True))
         ]
+        columns = ["level", "regions", say("groups"), plan.unit.name, "95 % of the noise within"]
         return write_box(
-            tag("span", "Release of ", shorten(self.hierarchy.path(0, 0)[0])),
+            tag("span", shorten(self.words.title)) if self.words.title else self._name_root(),
             write_paragraph(
-                f"How many groups there are of each size, {show_sizes(self.sizes)}, in {regions:,} "
-                f"region{'s'[: regions > 1]} on {levels} level{'s'[: levels > 1]}: "
-                f"{self.total:,} groups in all."
+                say(
+                    f"How many groups there are of each size, {show_sizes(self.sizes)}, in {regions:,} "
+                    f"region{'s'[: regions > 1]} on {levels} level{'s'[: levels > 1]}: "
+                    f"{self.total:,} groups in all."
+                )
             ),
-            write_paragraph(describe_privacy(plan)),
-            write_table(["level", "regions", "groups", plan.unit.name, "95 % of the noise within"], rows),
+            write_paragraph(say(describe_privacy(plan))),
+            write_table(columns, rows),
             self._write_status(),
         )
+
+    def _name_root(self) -> Html:
+        return tag("span", "Release of ", shorten(self.hierarchy.path(0, 0)[0]))
 
     def _write_status(self) -> Html:
         if self.hierarchy.region_count * count_sizes(self.sizes) > MOST_SHOWN_CELLS:

@@ -1,11 +1,14 @@
 """What a release promises, in words that a reader without a background in privacy can follow."""
 
 import math
+from collections.abc import Iterable
+from contextlib import suppress
 from fractions import Fraction
 
+from tallytree.errors import PrivacyError
 from tallytree.privacy.budget import LARGE_EPSILON, show_exact, show_short
 from tallytree.privacy.plan import Plan, describe_factor
-from tallytree.sizes import SizeClasses, Sizes, get_ends, show_sizes
+from tallytree.sizes import SizeClasses, Sizes, count_sizes, find_place, get_ends, name_size, show_sizes
 
 ENFORCED = "enforced on the records of people"
 ON_TRUST = "taken on trust"
@@ -126,6 +129,34 @@ def _describe_private_groups(plan: Plan) -> str:
     )
 
 
+MOST_ROWS = 12
+
+
+def list_group_epsilons(plan: Plan) -> list[tuple[str, Fraction]]:
+    """List at which epsilon a release for persons protects whole groups, by their size.
+
+    It tells the counts with and without one group of up to this size apart (if the total is public: with the
+    group at one and at another such size).
+    """
+    if plan.protect == "group":
+        return []
+    found = []
+    for place in _choose_places(plan.sizes):
+        if place or not plan.has_public_total:  # a group of the least size has no smaller one to be of
+            with suppress(PrivacyError):  # a rho beyond all meaning
+                found.append((name_size(plan.sizes, place), plan.find_group_epsilon(place)))
+    return found
+
+
+def _choose_places(sizes: Sizes) -> Iterable[int]:
+    """All places if they are few, else those of round sizes and the last."""
+    count, (low, high) = count_sizes(sizes), get_ends(sizes)
+    if count <= MOST_ROWS:
+        return range(count)
+    round_sizes = [digit * 10**power for power in range(len(str(high))) for digit in (1, 2, 5)]
+    return sorted({find_place(sizes, size) for size in (*round_sizes, high) if low <= size <= high})
+
+
 def list_public_facts(plan: Plan, total: int) -> list[str]:
     """List what the guarantee assumes to be public."""
     regions = ", ".join(
@@ -197,10 +228,11 @@ def describe_safety(plan: Plan) -> list[str]:
         "done to them later weakens the protection. What does weaken it is another release from the same "
         "data: the budgets of all releases add up.",
     ]
-    if plan.delta is None and plan.protect == "person":
+    if plan.protect == "person":
         words.append(
-            "The promise is to a person. For several people together, such as a whole group of four, epsilon "
-            f"is multiplied by the number of people: 4 x {show_short(plan.epsilon)} for four."
+            "The promise is to a person. For several people together it is weaker"
+            f"{': for four of them, epsilon is multiplied by four' if plan.delta is None else ''}. Whole "
+            "groups are protected as well, the less the larger they are."
         )
     return words
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from tallytree.releases.interval_bounds import SummaryBounds
 from tallytree.releases.statistics import QUANTILES, Distributions, find_statistics, list_statistics
 from tallytree.sizes import SizeClasses, Sizes, get_ends
+from tallytree.words import Words
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -91,15 +92,18 @@ def list_figures(sizes: Sizes) -> list[Figure]:
     return [figure for figure in some if figure.size is None or low <= figure.size <= high]
 
 
-def describe_figures(figures: Sequence[Figure], bounds: SummaryBounds | None) -> list[dict[str, object]]:
+def describe_figures(
+    figures: Sequence[Figure], bounds: SummaryBounds | None, words: Words
+) -> list[dict[str, object]]:
     """Describe the figures for the page."""
+    titles = {"size_mean": words.mean, "size_mean_least": words.mean_least}
     return [
         {
-            "name": figure.title,
+            "name": titles.get(figure.statistic or "", words.say(figure.title)),
             "column": figure.column,
             "show": figure.show,
             "grid": GRIDS[figure.show],
-            "shade": figure.shade,
+            "shade": figure.shade and words.say(figure.shade),
             "hasEnds": bounds is not None and figure.statistic in bounds.names,
         }
         for figure in figures

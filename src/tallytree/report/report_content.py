@@ -182,10 +182,15 @@ def gather(release: Released) -> Content:
         "levels": levels,
         "leftOut": list(hierarchy.levels[len(levels) :]),
         "noise": [
-            {"answer": level.answer, "deviation": level.deviation, "reach": level.reach}
+            {"answer": release.words.say(level.answer), "deviation": level.deviation, "reach": level.reach}
             for level in find_accuracy(release.measurements.plan)[: len(levels)]
         ],
-        "figures": describe_figures(figures, None if found is None else found.summaries[0]),
+        "figures": describe_figures(figures, None if found is None else found.summaries[0], release.words),
+        "words": {
+            "groups": release.words.say("groups"),
+            "Groups": release.words.say("Groups"),
+            "size": release.words.size_axis,
+        },
         "coverage": None if found is None else f"{float(100 * found.coverage):g} %",
         "file": _name_files(levels[0]["names"][0]),
     }

@@ -52,14 +52,17 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         raise ReportError(
             f"The shapes are of level {level}, which is too large for a page and left out of it."
         )
-    root = content.facts["levels"][0]["names"][0]
+    root, words = content.facts["levels"][0]["names"][0], release.words
+    heading = words.title or f"{root[:100]}: {words.say('groups by size')}"
     style, script = Html(_read("style.css")), Html(_join_scripts())
     parts = {
         "policy": _write_policy(script=script, style=style),
-        "title": tag("title", f"{root[:100]}: groups by size"),
+        "title": tag("title", heading),
         "style": style,
         "script": script,
-        "root": name(root),
+        "heading": name(words.title) if words.title else join(name(root), words.say(": groups by size")),
+        "groups": words.say("groups"),
+        "Groups": words.say("Groups"),
         "made": str(release.manifest.get("created", ""))[:10],
         "lead": write_lead(release, verification),
         "privacy": write_privacy(release),

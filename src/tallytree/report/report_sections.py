@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from tallytree.releases.statement import (
     describe_protection,
     describe_release,
     describe_safety,
+    list_group_epsilons,
     list_public_facts,
     warn_of_epsilon,
 )
@@ -35,18 +36,18 @@ BAR = 1000
 
 def write_lead(release: Released, verification: Verification) -> Html:
     """Write what was released, in a paragraph and a few figures."""
-    plan = release.measurements.plan
+    plan, say = release.measurements.plan, release.words.say
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     low, high = get_ends(release.sizes)
     passed = sum(check.passed for check in verification.checks)
     warning = warn_of_epsilon(plan.epsilon)
     figures = [
-        ("Groups", f"{release.total:,}", "the public total" if plan.has_public_total else "an estimate"),
+        (say("Groups"), f"{release.total:,}", "the public total" if plan.has_public_total else "an estimate"),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
         (
             ("Classes", f"{count_sizes(plan.sizes)}", f"of sizes, from {low:,} to {high:,} and more")
             if isinstance(plan.sizes, SizeClasses)
-            else ("Sizes", f"{low:,} to {high:,}", f"larger groups count at {high:,}")
+            else ("Sizes", f"{low:,} to {high:,}", say(f"larger groups count at {high:,}"))
         ),
         ("Epsilon", show_short(plan.epsilon), describe_epsilon(plan)),
         (
@@ -56,7 +57,7 @@ def write_lead(release: Released, verification: Verification) -> Html:
         ),
     ]
     return join(
-        tag("p", describe_release(plan, release.total), class_="lead"),
+        tag("p", say(describe_release(plan, release.total)), class_="lead"),
         *([] if verification else [_warn()]),
         *([tag("p", warning, class_="failed banner")] if warning else []),
         tag(
@@ -88,7 +89,7 @@ def _warn() -> Html:
 
 def write_privacy(release: Released) -> Html:
     """Write who is protected, how strongly, and at what cost at each level."""
-    plan, manifest = release.measurements.plan, release.manifest
+    plan, manifest, say = release.measurements.plan, release.manifest, release.words.say
     has_frame = manifest["data"].get("frame")
     frame = has_frame if isinstance(has_frame, bool) else None
     receipt = read_receipt(manifest)
@@ -98,11 +99,12 @@ def write_privacy(release: Released) -> Html:
     notes = [str(note) for note in assumed] if isinstance(assumed, list) else []
     words = [
         tag("h3", "For whom it is safe"),
-        *(tag("p", text) for text in describe_safety(plan)),
+        *(tag("p", say(text)) for text in describe_safety(plan)),
+        *_tabulate_whole_groups(plan, say),
         tag("h3", "What it does not hide"),
         tag("p", "These facts are taken as known to everyone, and are not protected:"),
-        tag("ul", *(tag("li", fact) for fact in list_public_facts(plan, release.total))),
-        tag("p", describe_groups(plan, frame, enforced)),
+        tag("ul", *(tag("li", say(fact)) for fact in list_public_facts(plan, release.total))),
+        tag("p", say(describe_groups(plan, frame, enforced))),
         *([tag("h3", "Notes"), tag("ul", *(tag("li", note) for note in notes))] if notes else []),
     ]
     numbers = [
@@ -111,10 +113,26 @@ def write_privacy(release: Released) -> Html:
         draw_budget(plan),
         _tabulate_budget(plan),
         tag("h3", "The statement, word for word"),
-        tag("blockquote", tag("p", describe_protection(plan, has_frame=frame, enforced=enforced))),
+        tag("blockquote", tag("p", say(describe_protection(plan, has_frame=frame, enforced=enforced)))),
         tag("p", str(privacy.get("ledger")) if receipt is None else receipt.describe(), class_="quiet"),
     ]
     return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
+
+
+def _tabulate_whole_groups(plan: Plan, say: Callable[[str], str]) -> list[Html]:
+    """What a release for persons gives whole groups; nothing where groups are what is protected."""
+    found = list_group_epsilons(plan)
+    if not found:
+        return []
+    event = "of which size a group is" if plan.has_public_total else "whether a group exists, and its size"
+    at = "" if plan.delta is None else f" at delta = {show_short(plan.delta)}"
+    return [
+        tabulate(
+            say(f"The epsilon{at} that hides {event}"),
+            [say("Size of the group, up to"), "Epsilon"],
+            [[size, show_short(epsilon)] for size, epsilon in found],
+        )
+    ]
 
 
 def draw_budget(plan: Plan) -> Html:
@@ -185,14 +203,14 @@ def _tabulate_budget(plan: Plan) -> Html:
 
 def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
     """Write the noise of each level, beside the size of its regions."""
-    plan = release.measurements.plan
+    plan, say = release.measurements.plan, release.words.say
     found = find_accuracy(plan)
     mechanism = str(_read(release.manifest, "mechanism", "name"))
     typical = [float(np.median(level.groups)) for level in packed]
     rows = [
         [
             name(level.name),
-            level.answer,
+            say(level.answer),
             f"{level.deviation:,.3g}" if level.deviation < 1000 else f"{level.deviation:,.0f}",
             f"± {level.reach:,}",
             f"{typical[index]:,.0f}" if index < len(typical) else "not on this page",
@@ -209,10 +227,18 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
         tag("p", describe_adjustment(mechanism)),
     ]
     numbers = [
-        _draw_deviations(found),
+        _draw_deviations(
+            found, say("Standard deviation of the noise of one measured count, in groups, by level")
+        ),
         tabulate(
             "The noise of one measured count",
-            ["Level", "What was measured", "Standard deviation", "95 % within", "Groups, typical region"],
+            [
+                "Level",
+                "What was measured",
+                "Standard deviation",
+                "95 % within",
+                say("Groups, typical region"),
+            ],
             rows,
             left=2,
         ),
@@ -220,7 +246,7 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
     return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
 
 
-def _draw_deviations(found: Sequence[LevelAccuracy]) -> Html:
+def _draw_deviations(found: Sequence[LevelAccuracy], caption: str) -> Html:
     most = max(level.deviation for level in found) or 1.0
     rows = [
         tag(
@@ -248,7 +274,7 @@ def _draw_deviations(found: Sequence[LevelAccuracy]) -> Html:
     return tag(
         "figure",
         tag("div", *rows, class_="deviations"),
-        tag("figcaption", "Standard deviation of the noise of one measured count, in groups, by level"),
+        tag("figcaption", caption),
     )
 
 

@@ -92,7 +92,7 @@ class Chart {
   }
 
   #axis() {
-    const { from, to, high, nameSize } = this.state;
+    const { from, to, high, nameSize, words } = this.state;
     const step = niceStep(((to - from + 1) * 46) / this.inner.width, 1);
     const marks = [];
     for (let size = Math.ceil(from / step) * step; size <= to; size += step) if (size > from || from % step === 0) marks.push(size);
@@ -101,7 +101,7 @@ class Chart {
     return svg("g", { class: "axis" },
       svg("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: bottom, y2: bottom }),
       ...marks.map((size) => svg("text", { x: this.x(size) + this.band / 2, y: bottom + 17, "text-anchor": "middle" }, nameSize(size) + (size === high ? "+" : ""))),
-      svg("text", { x: MARGIN.left + this.inner.width / 2, y: bottom + 37, "text-anchor": "middle", class: "quiet" }, this.state.cumulative ? "Groups of this size or smaller" : "Size of the group"),
+      svg("text", { x: MARGIN.left + this.inner.width / 2, y: bottom + 37, "text-anchor": "middle", class: "quiet" }, this.state.cumulative ? `${words.Groups} of this size or smaller` : words.size),
     );
   }
 
@@ -155,12 +155,12 @@ class Chart {
   }
 
   describe(size) {
-    const { a, b, cumulative, high, nameSize } = this.state;
+    const { a, b, cumulative, high, nameSize, words } = this.state;
     const one = (distribution) => {
       const groups = cumulative ? distribution.atMost(size) : distribution.at(size);
       const ends = cumulative ? null : distribution.interval(size);
       const between = ends ? `, ${showCount(ends[0])} to ${showCount(ends[1])}` : "";
-      return `${showCount(groups)} groups${between} (${showShare(groups / (distribution.total || 1))})`;
+      return `${showCount(groups)} ${words.groups}${between} (${showShare(groups / (distribution.total || 1))})`;
     };
     const what = `Size ${nameSize(size)}${cumulative ? " or smaller" : size === high ? " or larger" : ""}`;
     return b ? `${what}: A ${one(a)}; B ${one(b)}` : `${what}: ${one(a)}`;

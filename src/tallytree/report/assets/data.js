@@ -43,6 +43,7 @@ class Regions {
     this.facts = facts;
     [this.low, this.high] = facts.sizes;
     this.levels = facts.levels;
+    this.words = facts.words; // what groups are called
     this.buffers = buffers;
     this.first = [];
     this.count = 0;

@@ -76,7 +76,7 @@ class Explorer {
     this.marks[this.active] = node;
     this.cursor = node;
     this.#draw(focus);
-    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(this.regions.groups[node])} groups, ${this.shades.describe(node)}.`);
+    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(this.regions.groups[node])} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
   }
 
   compare(node) {
@@ -223,7 +223,7 @@ class Explorer {
       return;
     }
     const level = noise[regions.level[marks.a]];
-    byId("precision").textContent = `How exact? At level ${shorten(regions.levelName(marks.a), 40)} a measurement (${level.answer}) carries noise with a standard deviation of ${threeDigits.format(level.deviation)}; 95 % of the noise is within ± ${showCount(level.reach)} groups. Counts of about that size should not be relied on one by one.`;
+    byId("precision").textContent = `How exact? At level ${shorten(regions.levelName(marks.a), 40)} a measurement (${level.answer}) carries noise with a standard deviation of ${threeDigits.format(level.deviation)}; 95 % of the noise is within ± ${showCount(level.reach)} ${regions.words.groups}. Counts of about that size should not be relied on one by one.`;
   }
 
   #setRange(kind, from, to) {
@@ -258,12 +258,13 @@ class Explorer {
   #drawChart() {
     const [a, b = null] = this.#distributions();
     const { from, to } = this;
+    const { words } = this.regions;
     const nameSize = (size) => this.regions.nameSize(size);
-    this.chart.draw({ ...this.show, a, b, from, to, high: this.regions.facts.classes ? null : this.regions.high, nameSize });
+    this.chart.draw({ ...this.show, a, b, from, to, high: this.regions.facts.classes ? null : this.regions.high, nameSize, words });
     const shown = (d) => d.atMost(to) - d.atMost(from - 1);
     const outside = a.total - shown(a);
-    const rest = outside > 0 ? ` ${showCount(outside)} groups of A are outside this range.` : "";
-    byId("chart-title").textContent = `${this.show.measure === "share" ? "Share of groups" : "Groups"} by size, ${nameSize(from)} to ${nameSize(to)}${this.show.cumulative ? ", cumulative" : ""}.${rest}`;
+    const rest = outside > 0 ? ` ${showCount(outside)} ${words.groups} of A are outside this range.` : "";
+    byId("chart-title").textContent = `${this.show.measure === "share" ? `Share of ${words.groups}` : words.Groups} by size, ${nameSize(from)} to ${nameSize(to)}${this.show.cumulative ? ", cumulative" : ""}.${rest}`;
   }
 
   #drawTable() {
@@ -273,11 +274,11 @@ class Explorer {
     for (let size = this.from; size <= this.to; size++) if (parts.some((part) => part.at(size) || part.interval(size)?.[1])) sizes.push(size);
     const hasEnds = this.regions.facts.coverage !== null;
     const names = parts.length === 2 ? ["A: ", "B: "] : [""];
-    const columns = names.flatMap((name) => [`${name}groups`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, `${name}up to this size`]);
+    const columns = names.flatMap((name) => [`${name}${this.regions.words.groups}`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, `${name}up to this size`]);
     const cells = (part, size) => [showCount(part.at(size)), ...(part.interval(size) ?? []).map(showCount), showShare(part.at(size) / part.total), showCount(part.atMost(size))];
     const skipped = Math.max(0, sizes.length - MOST_ROWS);
     byId("table").replaceChildren(
-      html("caption", {}, `Sizes ${this.regions.nameSize(this.from)} to ${this.regions.nameSize(this.to)}; sizes without groups are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),
+      html("caption", {}, `Sizes ${this.regions.nameSize(this.from)} to ${this.regions.nameSize(this.to)}; sizes without ${this.regions.words.groups} are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),
       html("thead", {}, html("tr", {}, ...["Size", ...columns].map((name) => html("th", { scope: "col" }, name)))),
       html("tbody", {}, ...sizes.slice(0, MOST_ROWS).map((size) => html("tr", {}, html("th", { scope: "row" }, this.regions.nameSize(size)), ...parts.flatMap((part) => cells(part, size).map((cell) => html("td", {}, cell)))))),
     );
