@@ -17,7 +17,7 @@ def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
     functions |= {"add_intervals", "compare", "release", "simulate"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
-    data |= {"Simulation", "SizeClasses", "Solution"}
+    data |= {"Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None
@@ -40,10 +40,10 @@ def test_signatures() -> None:
     assert parameters(tt.Measurements) == ["plan", "values"]
     assert parameters(tt.release) == [
         "counts", "epsilon", "mechanism", "budget", "public_totals", "delta", "rho", "total", "protect",
-        "noise", "ledger", "dataset",
+        "noise", "ledger", "dataset", "words",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
-    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho"]
+    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho", "protect", "total"]
     assert parameters(tt.simulate) == [
         "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho", "total",
         "protect",

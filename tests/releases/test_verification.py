@@ -153,7 +153,12 @@ def test_a_folder_from_before_sensitivities_were_capped_can_still_be_verified(
 ) -> None:
     counts = tt.GroupCounts(H, (1, 3), [[1, 2, 0], [3, 4, 1], [5, 6, 0]], bounds=tt.Bounds(max_quantity=50))
     with monkeypatch.context() as earlier:
-        earlier.setattr(Neighbours, "count_crossed", lambda self, sizes: self.bounds.max_quantity)
+        capped = Neighbours.count_crossed
+        earlier.setattr(
+            Neighbours,
+            "count_crossed",
+            lambda self, sizes: self.bounds.max_quantity if self.protect == "person" else capped(self, sizes),
+        )
         tt.release(counts, epsilon="1").save(tmp_path / "earlier", replicates=0)
     release = tt.load(tmp_path / "earlier")
     assert [level.sensitivity for level in release.measurements.plan.levels] == [50] * 3

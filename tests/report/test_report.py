@@ -229,7 +229,13 @@ def test_a_map_of_a_level_that_is_left_out(tmp_path: Path, monkeypatch: pytest.M
 def test_the_page_says_what_is_promised() -> None:
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", "", PAGE))
     assert RELEASE.manifest["privacy"]["statement"].replace("'", "&#x27;") in text
-    for words in ("For whom it is safe", "4 x 1 for four", "74 % sure", "What it does not hide"):
+    for words in (
+        "For whom it is safe",
+        "for four of them, epsilon is multiplied by four",
+        "74 % sure",
+        "that hides of which size a group is",
+        "What it does not hide",
+    ):
         assert words in text
     for check in RELEASE.verify().checks:
         assert check.statement[1:] in text
