@@ -188,6 +188,20 @@ def count_sizes(sizes: Sizes) -> int:
     return len(sizes.edges) if isinstance(sizes, SizeClasses) else sizes[1] - sizes[0] + 1
 
 
+def find_class(classes: SizeClasses, text: str) -> int | None:
+    """Return the place of the class that a text names as people write it; None if it names none.
+
+    >>> classes = SizeClasses([1, 5, 1000])
+    >>> [find_class(classes, text) for text in ("1-4", "5 to 999", "1,000 or more", "1000+", "7")]
+    [0, 1, 2, 2, None]
+    """
+    plain = re.sub(r"[\s,]", "", text.lower())
+    plain = re.sub("to|\u2013|\u2014", "-", plain)
+    plain = re.sub("(ormore|andmore|andover|andabove)$", "+", plain)
+    names = [name_size(classes, place) for place in range(len(classes.edges))]
+    return names.index(plain) if plain in names else None
+
+
 def cut_sizes(sizes: Sizes, place: int) -> Sizes:
     """Return the sizes or classes up to the one at a place.
 

@@ -63,16 +63,12 @@ class Words:
     @property
     def mean(self) -> str:
         """What the mean size is called."""
-        return f"Mean {self._size}"
+        return self.size_axis if self.member else "Mean size"
 
     @property
     def mean_least(self) -> str:
         """What the least is called that the mean size can be."""
-        return f"Mean {self._size}, at least"
-
-    @property
-    def _size(self) -> str:
-        return f"{_split(self.member)[1]} per {_split(self.group)[0]}" if self.member else "size"
+        return f"{self.mean}, at least"
 
     def state(self) -> dict[str, dict[str, str]]:
         """Return the words as facts for a file, which :func:`read_words` reads; none for the usual ones."""

@@ -229,3 +229,51 @@ def test_a_size_far_out_is_refused_before_memory_is_asked_for() -> None:
         tracemalloc.stop()
     assert counts.total == 500
     assert counts.list_cells()[1].max() == 999_999
+
+
+SPELLINGS: list[Callable[[str], str]] = [
+    str,
+    lambda name: name.replace("-", " - "),
+    lambda name: name.replace("-", "\u2013"),
+    lambda name: name.replace("-", " to "),
+    lambda name: name.replace("+", " or more"),
+    lambda name: name.replace("+", " and over"),
+]
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@given(st.lists(st.integers(1, 3000), min_size=1, max_size=9, unique=True).map(sorted), st.integers(0, 99))
+def test_classes_may_be_given_by_their_names(
+    spell: Callable[[str], str], edges: list[int], seed: int
+) -> None:
+    classes = tt.SizeClasses(edges)
+    places = np.random.default_rng(seed).permutation(2 * len(edges))
+    table = {
+        "state": ["GA" if place < len(edges) else "NY" for place in places],
+        "size": [spell(classes.name(int(place) % len(edges))) for place in places],
+        "groups": places.tolist(),
+    }
+    counts = tt.GroupCounts.from_table(pa.table(table), regions=["state"], sizes=classes)
+    np.testing.assert_array_equal(counts.leaf, np.arange(2 * len(edges)).reshape(2, -1))
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["1-4", "5-9", "10-19"], r"In 1 row \(the first is row 3\), column 'size' is none of the classes"),
+        (["1-4", "5-9", None], "Column 'size' has 1 missing values"),
+        (["1-4", "5-9", "5-9"], "an earlier row has the same region and size"),
+        (["1-4", "5-9", ""], "none of the classes 1-4, 5-9, 10+"),
+    ],
+)
+def test_texts_that_name_no_class_are_refused(texts: list[str | None], message: str) -> None:
+    table = pa.table({"size": texts, "groups": [1, 2, 3]})
+    with pytest.raises(tallytree.errors.CountsError, match=message.replace("10+", r"10\+")):
+        tt.GroupCounts.from_table(table, regions=[], sizes=tt.SizeClasses([1, 5, 10]))
+
+
+@pytest.mark.parametrize("sizes", [None, (1, 10)])
+def test_text_is_no_size_where_there_are_no_classes(sizes: tuple[int, int] | None) -> None:
+    table = pa.table({"size": ["1-4"], "groups": [1]})
+    with pytest.raises(tallytree.errors.CountsError, match=r"--classes 1,5,10"):
+        tt.GroupCounts.from_table(table, regions=[], sizes=sizes)

@@ -21,7 +21,7 @@ from tallytree.counts.arrow import (
     read_columns,
 )
 from tallytree.counts.count_files import has_sensitive_name, read_origin
-from tallytree.counts.count_tables import read_numbers, refuse_repeats
+from tallytree.counts.count_tables import read_numbers, read_row_sizes, refuse_repeats
 from tallytree.counts.region_tables import check_purposes, read_tree, refuse_rows
 from tallytree.errors import CountsError, describe, show
 from tallytree.hierarchy import Hierarchy
@@ -63,7 +63,8 @@ def read_published(table: Table, release: Released, *, size: str, groups: str) -
     if data.num_rows == 0:
         raise CountsError("The table has no rows.")
     regions = _find_region_columns(data, below)
-    row_size, row_groups = read_numbers(data[size], size), read_numbers(data[groups], groups)
+    row_size = read_row_sizes(data[size], size, release.sizes)
+    row_groups = read_numbers(data[groups], groups)
     refuse_rows(row_size < 0, f"column {show(size)} is negative")
     refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
     tree = read_tree(data, regions, release.hierarchy.path(0, 0)[0])

@@ -24,7 +24,15 @@ from tallytree.counts.region_tables import (
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import PathTree
-from tallytree.sizes import SizeClasses, Sizes, check_sizes, count_sizes, get_ends
+from tallytree.sizes import (
+    SizeClasses,
+    Sizes,
+    check_sizes,
+    count_sizes,
+    find_class,
+    get_ends,
+    show_sizes,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -70,12 +78,12 @@ def read_cells(
     data = read_columns(table, [*regions, size, groups], text=list(regions))
     if data.num_rows == 0:
         raise CountsError("The table has no rows.")
-    row_size = read_numbers(data[size], size)
-    row_groups = read_numbers(data[groups], groups)
-    refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
     origin = read_origin(data)
     if origin is not None:
         sizes = origin.check(sizes, regions)
+    row_size = read_row_sizes(data[size], size, sizes)
+    row_groups = read_numbers(data[groups], groups)
+    refuse_rows(row_groups < 0, f"column {show(groups)} is negative")
     notes = []
     if sizes is None:
         sizes = _find_sizes(row_size, size)
@@ -130,6 +138,25 @@ def _find_sizes(row_size: Ints, column: str) -> Sizes:
         return check_sizes(sizes)
     except CountsError:
         raise CountsError(SPREAD_TOO_FAR.format(column=show(column))) from None
+
+
+def read_row_sizes(column: pa.ChunkedArray[Any], name: str, sizes: Sizes | None) -> Ints:
+    """Return the size of each row, or the least size of its class if classes are named: 5-9, 1,000+."""
+    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
+        return read_numbers(column, name)
+    if not isinstance(sizes, SizeClasses):
+        raise CountsError(
+            f"Column {show(name)} holds text, not sizes: if these are classes such as 5-9, say which there "
+            "are (sizes=tallytree.SizeClasses([1, 5, 10]), or --classes 1,5,10)."
+        )
+    if column.null_count:
+        raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
+    texts = column.combine_chunks().dictionary_encode()
+    places = [find_class(sizes, str(text)) for text in texts.dictionary.to_pylist()]
+    edges = np.array([-1 if place is None else sizes.edges[place] for place in places], dtype=np.int64)
+    found: Ints = edges[texts.indices.to_numpy()]
+    refuse_rows(found < 0, f"column {show(name)} is none of the classes {show_sizes(sizes)}")
+    return found
 
 
 def read_numbers(column: pa.ChunkedArray[Any], name: str) -> Ints:

@@ -98,7 +98,8 @@ class GroupCounts:
         ``table`` is a pandas, Polars or Arrow table or the path of a CSV or Parquet file. ``regions``
         are its region columns from the level below the root on; where a leaf stands above the last
         level, the columns below it are null. Cells without a row are zero. ``root`` names the root
-        region and ``root_level`` its level.
+        region and ``root_level`` its level. Where ``sizes`` are classes, the column of sizes may hold their
+        names, such as 5-9 or 50+.
 
         Regions and sizes are public. Give them with ``hierarchy`` and ``sizes``: what is left out is
         read from the table, and the release says so. Regions that are read from it are sorted by name, so
