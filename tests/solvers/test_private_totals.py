@@ -1,5 +1,6 @@
 """Solvers without a public total: against enumeration, cost tables and a general solver."""
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,7 @@ from tallytree.sizes import Sizes, count_sizes
 from tallytree.solvers.checks import verify_counts
 from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
 from tallytree.solvers.general.qp_model import solve_relaxed
+from tallytree.solvers.joint.joint_model import MOST_TRUST, TRUST_COST, find_root_trust
 from tests import naive
 from tests.instances import random_hierarchy, random_instance
 from tests.mechanisms.test_conformance import make_counts
@@ -136,6 +138,33 @@ def test_control_two_groups_more_or_less_are_no_optimum(name: str) -> None:
         found = tt.mechanism(name).assess(run.measurements, moved)
         assert found.certificate is not None
         assert not found.certificate.optimal
+
+
+def measure_root_variance(hierarchy: tt.Hierarchy, scales: list[Fraction], trust: float) -> float:
+    """The variance of the root in the least-squares fit on the tree whose root weighs so many times more."""
+    leaves = np.eye(hierarchy.leaf_count, dtype=np.int64)
+    answers = np.concatenate(naive.sum_up(hierarchy, leaves)).astype(np.float64)
+    variances = np.repeat([float(scale) ** 2 for scale in scales], hierarchy.region_counts)
+    weights = 1 / variances
+    weights[0] *= trust
+    solve = np.linalg.solve(answers.T * weights @ answers, answers.T * weights)
+    return float((solve.sum(axis=0) ** 2 * variances).sum())
+
+
+@given(st.integers(0, 10_000), st.integers(1, 4), st.lists(st.integers(1, 50), min_size=4, max_size=4))
+def test_trust_in_the_root_costs_at_most_its_share_where_groups_are_many(
+    seed: int, levels: int, parts: list[int]
+) -> None:
+    hierarchy = random_hierarchy(np.random.default_rng(seed), levels, width=4)
+    scales = [Fraction(1, part) for part in parts[: len(hierarchy.levels)]]
+    trust = find_root_trust(hierarchy, scales)
+    cost = measure_root_variance(hierarchy, scales, trust) / measure_root_variance(hierarchy, scales, 1)
+    if len(hierarchy.levels) == 1:
+        assert trust == 1
+    elif trust < MOST_TRUST:
+        assert cost == pytest.approx(1 + TRUST_COST)
+    else:
+        assert cost <= 1 + TRUST_COST + 1e-9
 
 
 @given(st.integers(0, 10_000), st.integers(1, 7), st.integers(1, 9))

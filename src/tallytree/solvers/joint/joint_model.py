@@ -28,12 +28,8 @@ Ints = npt.NDArray[np.int64]
 LONG = 20
 """The number of sizes from which on a stretch takes its median; the mean keeps shorter ones smoother."""
 
-ROOT_TRUST = 25
-"""The factor on the root's weight where its total is private and answers are smoothed.
-
-Leaves cannot go below zero, so where groups are few their fits lie above the truth, all of them, and their
-sum would pull the root's counts up with them. The root's own smoothed answers have no such bias.
-"""
+MOST_TRUST, TRUST_COST = 25.0, 0.1
+"""The largest factor on the root's weight, and the share by which it may raise the root's variance."""
 
 
 def smooth_rows(noisy: Ints, high: int) -> Ints:
@@ -103,7 +99,7 @@ def solve_joint_model(
     most = MAX_GROUPS if total is None else total
     problem = lay_out(layout, values, scales, *totals, smooth_to=most if smooth else None)
     if smooth and total is None:
-        problem.weights[0] *= ROOT_TRUST
+        problem.weights[0] *= find_root_trust(hierarchy, scales)
     relaxed = relax_joint_model(problem)
     inner, rises = round_joint_model(problem, relaxed, total)
     weights = weigh_levels(scales)
@@ -115,6 +111,31 @@ def solve_joint_model(
         effort=relaxed.effort,
         accuracy=relaxed.accuracy,
     )
+
+
+def find_root_trust(hierarchy: Hierarchy, scales: Sequence[Fraction]) -> float:
+    """Find the factor on the root's weight where its total is private and answers are smoothed.
+
+    Leaves cannot go below zero, so where groups are few their fits lie above the truth, all of them, and
+    their sum would pull the root's counts up with them. The root's own smoothed answers have no such bias.
+    But where groups are many, its plain weight is the best one. With the variances v of the root's answer
+    and u of the sum below it, the share a of the former gives a^2 v + (1 - a)^2 u: least at u / (u + v), and
+    above that by (u + v) times the square of the distance from there.
+    """
+    own = [float(scale) ** 2 for scale in scales]
+    below: Floats = np.zeros(0)
+    for level in range(len(own) - 1, 0, -1):
+        variance = np.full(hierarchy.region_counts[level], own[level])
+        if len(below):
+            inner = below > 0
+            variance[inner] = own[level] * below[inner] / (own[level] + below[inner])
+        parents, above = hierarchy.parents(level), hierarchy.region_counts[level - 1]
+        below = np.bincount(parents, weights=variance, minlength=above).astype(np.float64)
+    if not len(below):
+        return 1.0
+    v, u = own[0], float(below[0])
+    share = (u + (TRUST_COST * u * v) ** 0.5) / (u + v)
+    return MOST_TRUST if share >= 1 else min(MOST_TRUST, share / (1 - share) * v / u)
 
 
 def lay_out(
