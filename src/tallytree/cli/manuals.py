@@ -74,7 +74,7 @@ MANUALS = {
             ),
             (
                 "For a register of firms, whose list is not public, in classes.",
-                "tallytree plan totals.csv --totals --groups firms --region county \\\n"
+                "tallytree plan earlier.csv --region state --region county \\\n"
                 "    --classes us-cbp --protect group --total private --epsilon 1",
             ),
         ),
