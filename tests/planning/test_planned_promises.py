@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from tallytree.datasets.invented import FIRM_DECAY, invent_firms, invent_sizes
 from tallytree.errors import MechanismError, PrivacyError
 from tallytree.mechanisms.registry import find_default
 from tallytree.planning.advice import FINAL_RUNS, Advice, advise
-from tallytree.planning.forecasts import Goal, forecast
+from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast
 from tallytree.planning.stand_ins import invent_from_totals, read_release
 from tallytree.privacy.neighbours import TOTALS, Neighbours, Protected, TotalKind
 from tallytree.sizes import Sizes
@@ -119,8 +120,7 @@ def test_advice_is_for_what_is_promised(promise: Promise, sizes: Sizes) -> None:
     assert advice.neighbours == Neighbours(**promise._asdict())
     names = {case.mechanism for case in (advice.planned, *advice.others)}
     assert advice.planned.mechanism.startswith("direct" if promise.protect == "group" else "cumulative")
-    alone = plan_for(promise, sizes, mechanism=find_default(promise.protect))
-    assert advice.planned.budget == alone.planned.budget  # the split is found for the default one
+    assert find_default(promise.protect) in names
     assert ("cumulative-chain" in names) == (promise.total == "public")  # which needs a public total
     for case in (advice.planned, advice.even, *advice.others, *advice.trade_off):
         assert case == forecast(
@@ -135,6 +135,26 @@ def test_advice_is_for_what_is_promised(promise: Promise, sizes: Sizes) -> None:
     assert Promise(facts["protect"], facts["total"]) == promise
     assert ("max_records" in facts) == (promise.protect == "person")
     assert all(level["groups_off"] >= 0 for level in facts["expected"])
+
+
+def test_the_split_suits_the_mechanism_that_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another than the default is better with the default's split, and better still with its own."""
+
+    def pretend(stand_in: tt.GroupCounts, **given: Any) -> Forecast:
+        best = {"cumulative-joint": (80, 500.0), "direct-dp": (20, 100.0)}
+        share, least = best.get(given["mechanism"], (50, 1000.0))
+        l1 = least + abs(given["budget"]["nation"] - share)
+        level = LevelError("nation", 1, l1, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return Forecast(given["mechanism"], Fraction(given["epsilon"]), given["budget"], "public", (level,))
+
+    monkeypatch.setattr("tallytree.planning.advice.forecast", pretend)
+    advice = plan_for(Promise("person", "public"))
+    assert advice.planned.mechanism == "direct-dp"
+    assert advice.planned.budget == {"nation": 20, "state": 80}
+    cases = (*advice.others, *advice.trade_off)
+    assert all(case.budget == advice.planned.budget for case in cases)
+    named = plan_for(Promise("person", "public"), mechanism="cumulative-joint")
+    assert named.planned.budget == {"nation": 80, "state": 20}
 
 
 def test_a_mechanism_that_needs_a_public_total_is_not_planned_for_a_private_one() -> None:

@@ -163,7 +163,8 @@ def advise(
     public, say so by giving their counts as ``GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)``.
 
     Without ``mechanism``, the split is found for the default one, and all that can make such a release are
-    then compared with it; the best is recommended. With ``delta``, all have Gaussian noise.
+    then compared with it. If another is better, a split is found for that one too; the best of all is
+    recommended. With ``delta``, all have Gaussian noise.
 
     ``bounds`` on a person, ``total`` and ``protect`` are those of the release that is planned: see
     :func:`tallytree.release`. Bounds that are None are those of the stand-in, and a total that is None is
@@ -189,22 +190,31 @@ def advise(
         protect=kinds.protect,
     )
     tries = 1 if stand_in.leaf.size >= MANY_CELLS else FINAL_RUNS
-    report = progress("Trying splits of the budget", 0)
-    split = find_split(
-        levels,
-        lambda budget: goal.score(
-            run(epsilon=asked, mechanism=chosen.name, budget=budget, runs=tries, report=report)
-        ),
-    )
-    rivals = _find_rivals(chosen, public_totals, kinds) if mechanism is None else []
-    around = [asked * factor for factor in AROUND if asked * factor <= MOST_EPSILON]
-    cases = 1 + len(rivals) + len(around)  # the even split; the rivals; the chosen one at each epsilon
-    report = progress("Forecasting", cases * FINAL_RUNS)
-    run = partial(run, runs=FINAL_RUNS, report=report)
-    ranked = sorted(
-        (run(epsilon=asked, mechanism=name, budget=split) for name in (chosen.name, *rivals)), key=goal.score
-    )
+    names = [chosen.name, *(_find_rivals(chosen, public_totals, kinds) if mechanism is None else [])]
+
+    def compare(name: str) -> list[Forecast]:
+        """All mechanisms with the split that suits one of them, best first."""
+        report = progress("Trying splits of the budget", 0)
+        split = find_split(
+            levels,
+            lambda budget: goal.score(
+                run(epsilon=asked, mechanism=name, budget=budget, runs=tries, report=report)
+            ),
+        )
+        report = progress("Comparing mechanisms", len(names) * FINAL_RUNS)
+        cases = [
+            run(epsilon=asked, mechanism=other, budget=split, runs=FINAL_RUNS, report=report)
+            for other in names
+        ]
+        return sorted(cases, key=goal.score)
+
+    ranked = compare(chosen.name)
+    if ranked[0].mechanism != chosen.name:  # whose split need not suit the one that is better
+        ranked = min(ranked, compare(ranked[0].mechanism), key=lambda cases: goal.score(cases[0]))
     best = ranked[0]
+    around = [asked * factor for factor in AROUND if asked * factor <= MOST_EPSILON]
+    report = progress("Forecasting", len(around) * FINAL_RUNS)  # also the even split, but not the best again
+    run = partial(run, mechanism=best.mechanism, runs=FINAL_RUNS, report=report)
     return Advice(
         goal=goal,
         epsilon=asked,
@@ -213,11 +223,10 @@ def advise(
         neighbours=kinds,
         groups=stand_in.total,
         planned=best,
-        even=run(epsilon=asked, mechanism=best.mechanism, budget=even_split(levels)),
+        even=run(epsilon=asked, budget=even_split(levels)),
         others=tuple(ranked[1:]),
         trade_off=tuple(
-            best if other == asked else run(epsilon=other, mechanism=best.mechanism, budget=split)
-            for other in around
+            best if other == asked else run(epsilon=other, budget=best.budget) for other in around
         ),
     )
 
