@@ -27,6 +27,7 @@ from tallytree.planning.advice import AROUND, Advice, advise, even_split, find_s
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast, parse_goal
 from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table, set_bounds
 from tallytree.privacy.budget import parse_exact
+from tallytree.privacy.neighbours import Neighbours, TotalKind
 from tests.commands import Run
 
 LEVELS = ("nation", "state")
@@ -39,18 +40,19 @@ def stand_in() -> tt.GroupCounts:
     return tt.GroupCounts(h, (1, 20), rng.poisson(50 * np.exp(-np.arange(20) / 3), (12, 20)))
 
 
-def make_forecast(*l1: float) -> Forecast:
+def make_forecast(*l1: float, total: TotalKind = "public") -> Forecast:
     levels = tuple(
-        LevelError(name, 1, error, 0.0, 2 * error, error / 100)
+        LevelError(name, 1, error, 0.0, 2 * error, 3 * error, error / 10, error / 100)
         for name, error in zip(LEVELS, l1, strict=True)
     )
-    return Forecast("direct-dp", Fraction(1), even_split(LEVELS), levels)
+    return Forecast("direct-dp", Fraction(1), even_split(LEVELS), total, levels)
 
 
 def test_goals_score_what_they_say() -> None:
     case = make_forecast(10.0, 30.0)
     assert Goal("l1").score(case) == 40.0
     assert Goal("emd").score(case) == 80.0
+    assert Goal("emd").score(make_forecast(10.0, 30.0, total="private")) == 120.0
     assert Goal("relative").score(case) == pytest.approx(0.2)
     assert parse_goal("state<=30", LEVELS).is_met(case)
     limited = parse_goal("state <= 20", LEVELS)
@@ -108,7 +110,8 @@ def test_a_forecast_is_the_mean_of_runs(stand_in: tt.GroupCounts) -> None:
     for place, level in enumerate(found.levels):
         assert level.l1 == pytest.approx(np.mean([table["l1"][place] for table in tables]))
         assert level.l1_deviation == pytest.approx(np.std([table["l1"][place] for table in tables], ddof=1))
-        assert level.emd == pytest.approx(np.mean([table["emd"][place] for table in tables]))
+        for name in ("emd", "emd_above", "groups_off"):
+            assert getattr(level, name) == pytest.approx(np.mean([table[name][place] for table in tables]))
         truth = stand_in.array(place)
         shares = [np.abs(run.counts[place] - truth).sum(axis=1) / truth.sum(axis=1) for run in runs]
         assert level.relative == pytest.approx(np.mean(shares))
@@ -186,7 +189,8 @@ def test_columns_of_public_totals_may_have_any_name() -> None:
 def test_an_earlier_release_can_stand_in(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
     release = tt.release(stand_in, epsilon=1)
     release.save(tmp_path / "release", replicates=0)
-    counts = read_release(tmp_path / "release")
+    counts, kinds = read_release(tmp_path / "release")
+    assert kinds == Neighbours()
     for level in range(2):
         np.testing.assert_array_equal(counts.array(level), release.counts[level])
 
@@ -355,7 +359,7 @@ def test_a_name_that_no_file_of_settings_can_hold_is_refused_at_once(
 @pytest.mark.parametrize("epsilon", ["0.1", "1/3", "0.1234567890123456789012345"])
 def test_a_spec_says_what_was_planned_whatever_the_names(epsilon: str) -> None:
     planned = replace(make_forecast(1.0, 2.0), budget={'a "b" \x7f\t\n東': 40, "state": 60})
-    advice = Advice(Goal(), Fraction(epsilon), None, None, tt.Bounds(), 9, planned, planned, (), (planned,))
+    advice = Advice(Goal(), Fraction(epsilon), None, None, Neighbours(), 9, planned, planned, (), (planned,))
     settings = tomllib.loads(write_spec(advice, {"source": "\x7f \\ .csv", "sizes": [1, 20]}))
     assert parse_exact(settings["epsilon"], "epsilon") == Fraction(epsilon)
     assert settings["source"] == "\x7f \\ .csv"
@@ -416,7 +420,7 @@ def test_bounds_on_a_person_change_what_is_recommended(stand_in: tt.GroupCounts)
     )
     assert ordinary.planned.mechanism == "cumulative-joint"
     assert bounded.planned.mechanism == "direct-dp"
-    assert (ordinary.bounds, bounded.bounds) == (tt.Bounds(), UP_TO_NINE)
+    assert (ordinary.neighbours.bounds, bounded.neighbours.bounds) == (tt.Bounds(), UP_TO_NINE)
     # What was forecast without the bounds is not what a release with them has: that was the wrong advice.
     joint = next(case for case in bounded.others if case.mechanism == "cumulative-joint")
     assert joint.total_l1 > 3 * ordinary.planned.total_l1
@@ -437,12 +441,14 @@ def test_bounds_of_the_stand_in_are_kept_unless_others_are_given(
 ) -> None:
     counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
     tt.release(counts, epsilon=1).save(tmp_path / "release", replicates=0)
-    earlier = read_release(tmp_path / "release")
-    assert earlier.bounds == UP_TO_NINE
+    earlier, kinds = read_release(tmp_path / "release")
+    assert earlier.bounds == kinds.bounds == UP_TO_NINE
     again = set_bounds(earlier, tt.Bounds(max_records=2))
     assert again.bounds == tt.Bounds(max_records=2)
     np.testing.assert_array_equal(again.leaf, earlier.leaf)
-    assert set_bounds(earlier, None) is set_bounds(earlier, UP_TO_NINE) is earlier
+    assert set_bounds(earlier, UP_TO_NINE) is earlier
+    advice = advise(earlier, epsilon=1, goal=Goal(), mechanism="direct-dp")
+    assert advice.neighbours.bounds == UP_TO_NINE
     with pytest.raises(PrivacyError, match="Bounds"):
         advise(stand_in, epsilon=1, goal=Goal(), bounds=cast(Any, 9))
 

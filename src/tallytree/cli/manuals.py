@@ -72,6 +72,11 @@ MANUALS = {
                 "tallytree plan earlier.csv --region state --region county \\\n"
                 "    --sizes 1:20 --max-quantity 9 --epsilon 1",
             ),
+            (
+                "For a register of firms, whose list is not public, in classes.",
+                "tallytree plan earlier.csv --region state --region county \\\n"
+                "    --classes us-cbp --protect group --total private --epsilon 1",
+            ),
         ),
         see_also=("tallytree release --spec", "tallytree mechanisms"),
     ),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, print_warning, show_progress
-from tallytree.cli.options import MaxQuantity, MaxRecords
+from tallytree.cli.options import ClassEdges, MaxQuantity, MaxRecords
 from tallytree.errors import SpecError, show
 from tallytree.files import write_whole
 from tallytree.privacy.budget import show_exact
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts
     from tallytree.planning.advice import Advice
     from tallytree.planning.forecasts import Forecast
-    from tallytree.privacy.neighbours import Bounds
+    from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind
 
 
 def plan(
@@ -36,13 +36,17 @@ def plan(
         ),
     ] = None,
     sizes: Annotated[str | None, typer.Option(help="The public range of sizes.", metavar="LOW:HIGH")] = None,
+    classes: ClassEdges = None,
     size: Annotated[str, typer.Option(help="The column of group sizes.", metavar="COLUMN")] = "size",
     groups: Annotated[
         str, typer.Option(help="The column of numbers of groups.", metavar="COLUMN")
     ] = "groups",
     totals: Annotated[
         bool,
-        typer.Option("--totals", help="The table has no sizes, only each region's public number of groups."),
+        typer.Option(
+            "--totals",
+            help="The table has no sizes, only each region's public number of groups; sizes are invented.",
+        ),
     ] = False,
     goal: Annotated[
         str,
@@ -59,6 +63,23 @@ def plan(
     public_totals: Annotated[
         str | None,
         typer.Option(help="The release keeps public numbers of groups down to this level.", metavar="LEVEL"),
+    ] = None,
+    protect: Annotated[
+        str | None,
+        typer.Option(
+            help="Who the release protects: a person, or a whole group (a firm, an account, a household).",
+            metavar="person|group",
+            show_default="that of the release folder, or person",
+        ),
+    ] = None,
+    total: Annotated[
+        str | None,
+        typer.Option(
+            help="Whether the release takes the list of groups as public. private: groups may appear and "
+            "vanish with a person.",
+            metavar="public|private",
+            show_default="that of the release folder, or public",
+        ),
     ] = None,
     max_records: MaxRecords = None,
     max_quantity: MaxQuantity = None,
@@ -85,15 +106,17 @@ def plan(
     just how many groups each region has. It says what accuracy to expect at each level, and how that changes
     with epsilon. The sensitive data are never looked at, so planning costs no budget and may be repeated.
 
-    Give the bounds on a person that the release will have, since noise grows with them. If left out, they are
-    those of the release folder, or 1.
+    Say what the release will promise, since the noise depends on it: who is protected, whether the list of
+    groups is public, and the bounds on a person. What is left out is as in the release folder; for a table,
+    as a release of a table of counts has it. Records of people without a frame need --total private.
     """
     from tallytree.planning.advice import advise
     from tallytree.planning.forecasts import parse_goal
 
     _check_data(stand_in, data, out)
     columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
-    public = _read(stand_in, region, sizes, totals, columns)
+    public, known = _read(stand_in, region, sizes, classes, totals, columns)
+    protected = cast("Protected", known.protect if protect is None else protect)
     with show_progress(quiet=as_json) as progress:
         advice = advise(
             public,
@@ -102,7 +125,9 @@ def plan(
             goal=parse_goal(goal, public.hierarchy.levels),
             mechanism=mechanism,
             public_totals=public_totals,
-            bounds=_find_bounds(public, max_records, max_quantity),
+            bounds=_find_bounds(known, protected, max_records, max_quantity),
+            total=known.total if total is None else cast("TotalKind", total),
+            protect=protected,
             progress=progress,
         )
     # The columns of totals are those of the stand-in alone: the data to release have others.
@@ -136,38 +161,54 @@ def _check_data(stand_in: str, data: str, out: Path | None) -> None:
 
 
 def _read(
-    stand_in: str, region: list[str] | None, sizes: str | None, totals: bool, columns: dict[str, str]
-) -> GroupCounts:
-    from tallytree.cli.specs import parse_sizes
+    stand_in: str,
+    region: list[str] | None,
+    sizes: str | None,
+    classes: str | None,
+    totals: bool,
+    columns: dict[str, str],
+) -> tuple[GroupCounts, Neighbours]:
+    """Read the stand-in, and what a release of it promises unless told otherwise."""
+    from tallytree.cli.specs import settle_sizes
     from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table
+    from tallytree.privacy.neighbours import Neighbours
 
     try:
         is_folder = Path(stand_in).is_dir()
     except OSError:  # reading it as a table says what is wrong
         is_folder = False
     if is_folder:
-        if region or sizes is not None or totals:
+        if region or sizes is not None or classes is not None or totals:
             raise SpecError(
-                "A release folder has regions and sizes of its own: leave --region, --sizes and --totals out."
+                "A release folder has regions and sizes of its own: leave --region, --sizes, --classes and "
+                "--totals out."
             )
         return read_release(Path(stand_in))
-    if not region or sizes is None:
-        raise SpecError("A table needs --region for each level and --sizes; a release folder needs neither.")
-    span = parse_sizes(sizes)
+    if not region or (sizes is None and classes is None):
+        raise SpecError(
+            "A table needs --region for each level, and --sizes or --classes; a release folder needs neither."
+        )
+    span = settle_sizes(sizes, classes)
     if totals:
         known = {name: value for name, value in columns.items() if name != "size"}
-        return invent_from_totals(stand_in, regions=region, sizes=span, **known)
-    return read_table(stand_in, regions=region, sizes=span, **columns)
+        public = invent_from_totals(stand_in, regions=region, sizes=span, **known)
+    else:
+        public = read_table(stand_in, regions=region, sizes=span, **columns)
+    return public, Neighbours(total=public.total_kind)
 
 
-def _find_bounds(public: GroupCounts, max_records: int | None, max_quantity: int | None) -> Bounds:
+def _find_bounds(
+    known: Neighbours, protect: Protected, max_records: int | None, max_quantity: int | None
+) -> Bounds | None:
     """The bounds that were given; those that were not are the stand-in's."""
     from tallytree.privacy.neighbours import Bounds
 
-    known = public.bounds
+    if max_records is None and max_quantity is None:
+        return None
+    usual = known.bounds if protect == "person" else Bounds()
     return Bounds(
-        max_records=known.max_records if max_records is None else max_records,
-        max_quantity=known.max_quantity if max_quantity is None else max_quantity,
+        max_records=usual.max_records if max_records is None else max_records,
+        max_quantity=usual.max_quantity if max_quantity is None else max_quantity,
     )
 
 
@@ -205,29 +246,28 @@ def _print(advice: Advice) -> None:
         "Planned on the stand-in alone, which must be public: the data to release were not looked "
         "at, and no budget was spent."
     )
-    m, z = advice.bounds.max_records, advice.bounds.max_quantity
-    print_text(
-        f"Planned for people with at most {m} record{'s'[: m > 1]} of quantity at most {z}: a release with "
-        "other bounds (--max-records, --max-quantity) has other noise."
-    )
+    print_text(_describe_promise(advice.neighbours))
     for warning in advice.warnings:
         print_warning(warning)
     if not advice.is_met:
         enough = advice.enough
         more = f"epsilon {show_exact(enough)} would do" if enough else "no epsilon that was tried would do"
         print_text(f"The goal {advice.goal} is not met with epsilon {show_exact(advice.epsilon)}: {more}.")
-    columns = ["level", "regions", "L1", "+-", "EMD", "relative", "L1, even split"]
+    is_private = not advice.neighbours.has_public_total  # then their number is off as well
+    groups = ["groups off"] if is_private else []
+    columns = ["level", "regions", "L1", "+-", "EMD", "relative", *groups, "L1, even split"]
     rows = [
         [
             here.level,
             f"{here.regions:,}",
             f"{here.l1:,.0f}",
             f"{here.l1_deviation:,.0f}",
-            f"{here.emd:,.1f}",
+            f"{emd:,.1f}",
             f"{100 * here.relative:.2g} %",
+            *([f"{here.groups_off:,.1f}"] if is_private else []),
             f"{even.l1:,.0f}",
         ]
-        for here, even in zip(planned.levels, advice.even.levels, strict=True)
+        for here, emd, even in zip(planned.levels, planned.emds, advice.even.levels, strict=True)
     ]
     print_table("Accuracy to expect", columns, rows)
     levels = [level.level for level in planned.levels]
@@ -241,6 +281,20 @@ def _print(advice: Advice) -> None:
         "L1 against epsilon, with this split",
         ["epsilon", *levels],
         [[f"{float(case.epsilon):g}", *_list_errors(case)] for case in advice.trade_off],
+    )
+
+
+def _describe_promise(neighbours: Neighbours) -> str:
+    """What the planned release promises: another promise needs other noise."""
+    m, z = neighbours.bounds.max_records, neighbours.bounds.max_quantity
+    if neighbours.protect == "group":
+        who, flags = "whole groups", "--protect, --total"
+    else:
+        who = f"people with at most {m} record{'s'[: m > 1]} of quantity at most {z}"
+        flags = "--protect, --total, --max-records, --max-quantity"
+    return (
+        f"Planned to protect {who}, with a {neighbours.total} list of groups: a release that promises "
+        f"something else ({flags}) has other noise."
     )
 
 

@@ -103,11 +103,7 @@ class CountSpec:
                 raise SpecError(f"The setting {name!r} must be a list of column names.")
             if name not in NOT_TEXT and not isinstance(value, str):
                 raise SpecError(f"The setting {name!r} must be text.")
-        if "classes" in checked:
-            if "sizes" in checked:
-                raise SpecError("Give 'sizes' or 'classes', not both.")
-            checked["sizes"] = parse_classes(checked.pop("classes"))
-        checked["sizes"] = parse_sizes(checked["sizes"])
+        checked["sizes"] = settle_sizes(checked.get("sizes"), checked.pop("classes", None))
         cls._refuse_strangers(checked)
         return cls(**checked)
 
@@ -270,6 +266,15 @@ def _join(folder: Path, text: str) -> str:
     """A path or a glob below a folder, whose own name is not a glob."""
     pattern = glob.has_magic(text) and not os.path.lexists(folder / text)
     return str(Path(glob.escape(str(folder))) / text if pattern else folder / text)
+
+
+def settle_sizes(sizes: object, classes: object) -> Sizes:
+    """Parse what groups are counted in: a range of sizes or classes, of which the other is None."""
+    if classes is None:
+        return parse_sizes(sizes)
+    if sizes is not None:
+        raise SpecError("Give 'sizes' or 'classes', not both.")
+    return parse_classes(classes)
 
 
 def parse_sizes(value: object) -> Sizes:

@@ -28,6 +28,7 @@ from tallytree.privacy.neighbours import (
     EMPTY_GROUPS_ON_TRUST,
     Bounds,
     Protected,
+    TotalKind,
     check_bounds,
     say_taken_on_trust,
 )
@@ -160,6 +161,15 @@ class GroupCounts:
     def has_frame(self) -> bool | None:
         """Whether a public frame lists the groups; False if the records do, None if nobody said."""
         return self._has_frame
+
+    @property
+    def total_kind(self) -> TotalKind:
+        """How a release takes the number of groups unless told: private where no frame lists the groups.
+
+        Sizes from 0 on say that groups without people are counted, which somebody must have listed.
+        """
+        is_listed = self._has_frame is not False or get_ends(self._sizes)[0] == 0
+        return "public" if is_listed else "private"
 
     @property
     def only(self) -> Protected | None:

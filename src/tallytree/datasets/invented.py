@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.hierarchy import Hierarchy
-from tallytree.sizes import SizeClasses, Sizes, count_sizes, get_ends
+from tallytree.sizes import Sizes, list_edges
 
 Ints = npt.NDArray[np.int64]
 
@@ -47,22 +47,31 @@ def generate_nation(seed: int = 2010, *, sizes: Sizes = (1, 1000)) -> GroupCount
 
 def invent_sizes(households: Ints, sizes: Sizes, generator: np.random.Generator) -> Ints:
     """Draw sizes for so many households in each place, like those of counties: places x sizes."""
-    low, high = get_ends(sizes)
-    if isinstance(sizes, SizeClasses):
-        single = invent_sizes(households, (low, high), generator)
-        return np.add.reduceat(single, np.array(sizes.edges) - low, axis=1)
+    edges = np.array(list_edges(sizes))
     shares = generator.dirichlet(LIKENESS * np.array(SIZE_SHARES), len(households))
     by_size = generator.multinomial(households, shares / shares.sum(axis=1, keepdims=True))
-    counts = np.zeros((len(households), count_sizes(sizes)), dtype=np.int64)
+    counts = np.zeros((len(households), len(edges)), dtype=np.int64)
     for size in range(1, len(SIZE_SHARES)):
-        _add(counts, np.arange(len(households)), size, by_size[:, size - 1], low, high)
+        _add(counts, np.arange(len(households)), size, by_size[:, size - 1], edges)
     place = np.repeat(np.arange(len(households)), by_size[:, -1])
     above = MEAN_OF_LARGE - len(SIZE_SHARES)
     large = len(SIZE_SHARES) - 1 + generator.geometric(1.0 / (1.0 + above), len(place))
-    _add(counts, place, large, 1, low, high)
+    _add(counts, place, large, 1, edges)
     homes = generator.integers(0, len(households), FACILITIES)
-    _add(counts, homes, generator.integers(10, 1001, FACILITIES), 1, low, high)
+    _add(counts, homes, generator.integers(10, 1001, FACILITIES), 1, edges)
     return counts
+
+
+FIRM_DECAY = 1.06
+"""Firms of at least s employees are as frequent as 1 / s^1.06 (Axtell, 2001, "Zipf distribution of U.S. firm
+sizes", Science 293)."""
+
+
+def invent_firms(firms: Ints, sizes: Sizes, generator: np.random.Generator) -> Ints:
+    """Draw sizes for so many firms in each place: places x sizes."""
+    at_least = np.maximum(np.array(list_edges(sizes), dtype=np.float64), 1.0) ** -FIRM_DECAY
+    at_least[0] = 1.0  # a smaller firm counts at the first size
+    return generator.multinomial(firms, -np.diff(at_least, append=0.0))
 
 
 def make_hierarchy() -> Hierarchy:
@@ -77,8 +86,9 @@ def make_hierarchy() -> Hierarchy:
     )
 
 
-def _add(counts: Ints, county: Ints, size: int | Ints, groups: int | Ints, low: int, high: int) -> None:
-    np.add.at(counts, (county, np.clip(size, low, high) - low), groups)
+def _add(counts: Ints, county: Ints, size: int | Ints, groups: int | Ints, edges: Ints) -> None:
+    place = np.searchsorted(edges, size, side="right") - 1  # of a class, or of a size that is one of its own
+    np.add.at(counts, (county, np.maximum(place, 0)), groups)
 
 
 # An invented city of taxis, with the shape of the paper's taxi data: for its figures.

@@ -19,11 +19,11 @@ from tallytree.drawing.curves import Curve, draw_titled
 from tallytree.drawing.pictures import Picture
 from tallytree.errors import MechanismError
 from tallytree.mechanisms.base import Mechanism
-from tallytree.mechanisms.registry import DEFAULT, MECHANISMS, find_mechanism
+from tallytree.mechanisms.registry import MECHANISMS, find_default, find_mechanism
 from tallytree.planning.forecasts import Forecast, Goal, forecast
-from tallytree.planning.stand_ins import set_bounds
+from tallytree.planning.stand_ins import set_bounds, settle_neighbours
 from tallytree.privacy.budget import MOST_EPSILON, Exact, check_epsilon, parse_exact, show_exact
-from tallytree.privacy.neighbours import Bounds
+from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind
 from tallytree.privacy.zcdp import check_delta, find_most_delta, parse_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.statement import warn_of_epsilon
@@ -88,8 +88,8 @@ class Advice:
     delta: Fraction | None
     """Of Gaussian noise."""
     public_totals: str | None
-    bounds: Bounds
-    """What a person contributes at most: the noise depends on it."""
+    neighbours: Neighbours
+    """Who is protected, and whether the number of groups is public: the noise depends on it."""
     groups: int
     """The number of groups of the stand-in."""
     planned: Forecast
@@ -105,7 +105,8 @@ class Advice:
     def warnings(self) -> list[str]:
         """Warnings about a large epsilon or delta, in words."""
         found, most = [warn_of_epsilon(self.epsilon)], find_most_delta(self.groups)
-        if self.delta is not None and self.delta > most:
+        # A private number of groups must not decide whether a release is refused.
+        if self.neighbours.has_public_total and self.delta is not None and self.delta > most:
             found.append(
                 f"WARNING: delta = {show_exact(self.delta)} is too large for as many groups as the stand-in "
                 f"has: a release of {self.groups:,} groups is refused above {show_exact(most)}."
@@ -130,8 +131,9 @@ class Advice:
             "epsilon": str(self.epsilon),
             "delta": self.delta and str(self.delta),
             "public_totals": self.public_totals,
-            "max_records": self.bounds.max_records,
-            "max_quantity": self.bounds.max_quantity,
+            "protect": self.neighbours.protect,
+            "total": self.neighbours.total,
+            **_state_bounds(self.neighbours),
             "warnings": self.warnings,
             "mechanism": self.planned.mechanism,
             "budget": dict(self.planned.budget),
@@ -151,6 +153,8 @@ def advise(
     public_totals: str | None = None,
     delta: Exact | None = None,
     bounds: Bounds | None = None,
+    total: TotalKind | None = None,
+    protect: Protected = "person",
     progress: Progress = no_progress,
 ) -> Advice:
     """Find the split of ``epsilon`` that does best on the stand-in, and what to expect of it.
@@ -158,50 +162,71 @@ def advise(
     The stand-in must be public: counts of records of people are refused. If the records themselves are
     public, say so by giving their counts as ``GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)``.
 
-    Without ``mechanism``, the split is found for the default one, and all that can make a release are then
-    compared with it; the best is recommended. With ``delta``, all have Gaussian noise. ``bounds`` are those
-    on a person in the release that is planned; if None, those of the stand-in.
+    Without ``mechanism``, the split is found for the default one, and all that can make such a release are
+    then compared with it. If another is better, a split is found for that one too; the best of all is
+    recommended. With ``delta``, all have Gaussian noise.
+
+    ``bounds`` on a person, ``total`` and ``protect`` are those of the release that is planned: see
+    :func:`tallytree.release`. Bounds that are None are those of the stand-in, and a total that is None is
+    what a release of the stand-in would take it for. If that is not what the release will do, say so: the
+    noise is another.
     """
     asked = parse_exact(epsilon, "epsilon")
     check_epsilon(asked, "epsilon")
     settled = None if delta is None else parse_delta(delta)
     if settled is not None:
         check_delta(settled)
-    stand_in = set_bounds(stand_in, bounds)
+    kinds = settle_neighbours(stand_in, bounds=bounds, total=total, protect=protect)
+    stand_in = set_bounds(stand_in, kinds.bounds)
     levels = stand_in.hierarchy.levels
-    chosen = find_mechanism(mechanism or DEFAULT)
+    chosen = find_mechanism(find_default(kinds.protect) if mechanism is None else mechanism)
     _check_release(chosen)
-    run = partial(forecast, stand_in, public_totals=public_totals, delta=settled)
+    run = partial(
+        forecast,
+        stand_in,
+        public_totals=public_totals,
+        delta=settled,
+        total=kinds.total,
+        protect=kinds.protect,
+    )
     tries = 1 if stand_in.leaf.size >= MANY_CELLS else FINAL_RUNS
-    report = progress("Trying splits of the budget", 0)
-    split = find_split(
-        levels,
-        lambda budget: goal.score(
-            run(epsilon=asked, mechanism=chosen.name, budget=budget, runs=tries, report=report)
-        ),
-    )
-    rivals = [] if mechanism else _find_rivals(chosen, public_totals)
-    around = [asked * factor for factor in AROUND if asked * factor <= MOST_EPSILON]
-    cases = 1 + len(rivals) + len(around)  # the even split; the rivals; the chosen one at each epsilon
-    report = progress("Forecasting", cases * FINAL_RUNS)
-    run = partial(run, runs=FINAL_RUNS, report=report)
-    ranked = sorted(
-        (run(epsilon=asked, mechanism=name, budget=split) for name in (chosen.name, *rivals)), key=goal.score
-    )
+    names = [chosen.name, *(_find_rivals(chosen, public_totals, kinds) if mechanism is None else [])]
+
+    def compare(name: str) -> list[Forecast]:
+        """All mechanisms with the split that suits one of them, best first."""
+        report = progress("Trying splits of the budget", 0)
+        split = find_split(
+            levels,
+            lambda budget: goal.score(
+                run(epsilon=asked, mechanism=name, budget=budget, runs=tries, report=report)
+            ),
+        )
+        report = progress("Comparing mechanisms", len(names) * FINAL_RUNS)
+        cases = [
+            run(epsilon=asked, mechanism=other, budget=split, runs=FINAL_RUNS, report=report)
+            for other in names
+        ]
+        return sorted(cases, key=goal.score)
+
+    ranked = compare(chosen.name)
+    if ranked[0].mechanism != chosen.name:  # whose split need not suit the one that is better
+        ranked = min(ranked, compare(ranked[0].mechanism), key=lambda cases: goal.score(cases[0]))
     best = ranked[0]
+    around = [asked * factor for factor in AROUND if asked * factor <= MOST_EPSILON]
+    report = progress("Forecasting", len(around) * FINAL_RUNS)  # also the even split, but not the best again
+    run = partial(run, mechanism=best.mechanism, runs=FINAL_RUNS, report=report)
     return Advice(
         goal=goal,
         epsilon=asked,
         delta=settled,
         public_totals=public_totals,
-        bounds=stand_in.bounds,
+        neighbours=kinds,
         groups=stand_in.total,
         planned=best,
-        even=run(epsilon=asked, mechanism=best.mechanism, budget=even_split(levels)),
+        even=run(epsilon=asked, budget=even_split(levels)),
         others=tuple(ranked[1:]),
         trade_off=tuple(
-            best if other == asked else run(epsilon=other, mechanism=best.mechanism, budget=split)
-            for other in around
+            best if other == asked else run(epsilon=other, budget=best.budget) for other in around
         ),
     )
 
@@ -212,14 +237,24 @@ def _check_release(mechanism: Mechanism) -> None:
         raise MechanismError(f"{mechanism.name} cannot be planned for: {reason}.")
 
 
-def _find_rivals(chosen: Mechanism, public_totals: str | None) -> list[str]:
+def _find_rivals(chosen: Mechanism, public_totals: str | None, neighbours: Neighbours) -> list[str]:
     """The other mechanisms that could make this release, with the same facts public."""
+    is_public = neighbours.has_public_total
     wanted = ("unused", "optional") if public_totals is None else ("optional",)
     return [
         kind.name
         for kind in MECHANISMS
-        if kind.name != chosen.name and kind.consistent and not kind.small and kind.region_totals in wanted
+        if kind.name != chosen.name
+        and kind.consistent
+        and not kind.small
+        and kind.region_totals in wanted
+        and (is_public or kind.private_total)
     ]
+
+
+def _state_bounds(neighbours: Neighbours) -> dict[str, int]:
+    """The bounds on a person: of no matter where whole groups are protected."""
+    return asdict(neighbours.bounds) if neighbours.protect == "person" else {}
 
 
 def _describe(case: Forecast) -> dict[str, Any]:
@@ -240,6 +275,8 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
     """Return a ``release.toml``: these settings, with the mechanism and the split that were found."""
     found: dict[str, Any] = {
         **settings,
+        "protect": advice.neighbours.protect,
+        "total": advice.neighbours.total,  # what a release would take it for depends on its source
         "epsilon": show_exact(advice.epsilon),
         "mechanism": advice.planned.mechanism,
     }
@@ -247,8 +284,8 @@ def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:
         found["delta"] = show_exact(advice.delta)
     if advice.public_totals is not None:
         found["public_totals"] = advice.public_totals
-    if advice.bounds != Bounds():  # the default ones need not be stated
-        found |= asdict(advice.bounds)
+    if advice.neighbours.bounds != Bounds():  # the default ones need not be stated
+        found |= _state_bounds(advice.neighbours)
     lines = [
         "# Written by `tallytree plan`, from public data: it never saw the sensitive ones.",
         "# Run it with: tallytree release --spec FILE",

@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean, stdev
 
 import numpy as np
+import numpy.typing as npt
 
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import SpecError, name_choices, show
 from tallytree.planning.stand_ins import refuse_sensitive
 from tallytree.privacy.budget import Exact
-from tallytree.research.evaluation import Simulation, simulate
+from tallytree.privacy.neighbours import Protected, TotalKind
+from tallytree.research.evaluation import Simulation, evaluate, simulate
 from tallytree.sizes import is_decimal_numeral
+
+Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class LevelError:
-    """The errors of one level: each a mean over runs."""
+    """The errors of one level, each a mean over runs, as :func:`tallytree.evaluate` defines them."""
 
     level: str
     regions: int
@@ -28,6 +33,10 @@ class LevelError:
     """Its standard deviation from run to run."""
     emd: float
     """The mean over regions of the sum of |c^ - c| over sizes."""
+    emd_above: float
+    """The same with groups of at least each size, which a number of groups that is off does not fill up."""
+    groups_off: float
+    """The mean over regions of the error of the number of groups."""
     relative: float
     """The mean, over regions that have groups, of a region's L1 error as a share of its groups."""
 
@@ -40,12 +49,19 @@ class Forecast:
     epsilon: Fraction
     """The real epsilon of the plan."""
     budget: Mapping[str, int]
+    total: TotalKind
+    """Whether the number of groups is public; if not, it is estimated too."""
     levels: tuple[LevelError, ...]
 
     @property
     def total_l1(self) -> float:
         """The L1 error over all levels."""
         return sum(level.l1 for level in self.levels)
+
+    @property
+    def emds(self) -> list[float]:
+        """Each level's EMD: counted from above where the total is private, as a release then counts."""
+        return [level.emd if self.total == "public" else level.emd_above for level in self.levels]
 
 
 def forecast(
@@ -56,6 +72,8 @@ def forecast(
     budget: Mapping[str, int],
     public_totals: str | None = None,
     delta: Exact | None = None,
+    total: TotalKind = "public",
+    protect: Protected = "person",
     runs: int,
     report: Callable[[int], None] = lambda done: None,
 ) -> Forecast:
@@ -71,49 +89,62 @@ def forecast(
             budget=budget,
             public_totals=public_totals,
             delta=delta,
+            total=total,
+            protect=protect,
         )
-        errors.append([_measure(run, stand_in, level) for level in range(len(stand_in.hierarchy.levels))])
+        errors.append(_measure(run, stand_in))
         report(1)
     return Forecast(
         mechanism,
         run.measurements.plan.epsilon,
         dict(budget),
+        total,
         tuple(_average(e) for e in zip(*errors, strict=True)),
     )
 
 
-def _measure(run: Simulation, truth: GroupCounts, level: int) -> LevelError:
-    error = run.counts[level] - truth.array(level)
-    own = np.abs(error).sum(axis=1)
-    groups = truth.array(level).sum(axis=1)
-    return LevelError(
-        level=truth.hierarchy.levels[level],
-        regions=len(error),
-        l1=float(own.sum()),
-        l1_deviation=0.0,
-        emd=float(np.abs(np.cumsum(error, axis=1)).sum() / len(error)),
-        relative=float((own[groups > 0] / groups[groups > 0]).mean()) if groups.any() else 0.0,
-    )
+def _measure(run: Simulation, truth: GroupCounts) -> list[LevelError]:
+    return [
+        LevelError(
+            level=row["level"],
+            regions=truth.hierarchy.region_counts[index],
+            l1=row["l1"],
+            l1_deviation=0.0,
+            emd=row["emd"],
+            emd_above=row["emd_above"],
+            groups_off=row["groups_off"],
+            relative=_find_relative(run.counts[index], truth.array(index)),
+        )
+        for index, row in enumerate(evaluate(run, truth).to_pylist())
+    ]
+
+
+def _find_relative(found: Ints, truth: Ints) -> float:
+    groups = truth.sum(axis=1)
+    own = np.abs(found - truth).sum(axis=1)
+    return float((own[groups > 0] / groups[groups > 0]).mean()) if groups.any() else 0.0
 
 
 def _average(errors: Sequence[LevelError]) -> LevelError:
-    l1 = np.array([error.l1 for error in errors])
+    l1 = [error.l1 for error in errors]
     return LevelError(
         level=errors[0].level,
         regions=errors[0].regions,
-        l1=float(l1.mean()),
-        l1_deviation=float(l1.std(ddof=1)) if len(l1) > 1 else 0.0,
-        emd=float(np.mean([error.emd for error in errors])),
-        relative=float(np.mean([error.relative for error in errors])),
+        l1=fmean(l1),
+        l1_deviation=stdev(l1) if len(l1) > 1 else 0.0,
+        emd=fmean(error.emd for error in errors),
+        emd_above=fmean(error.emd_above for error in errors),
+        groups_off=fmean(error.groups_off for error in errors),
+        relative=fmean(error.relative for error in errors),
     )
 
 
 # What a release should be good at.
 
-SCORES: dict[str, Callable[[Sequence[LevelError]], float]] = {
-    "l1": lambda levels: sum(level.l1 for level in levels),
-    "emd": lambda levels: sum(level.emd * level.regions for level in levels),
-    "relative": lambda levels: sum(level.relative for level in levels) / len(levels),
+SCORES: dict[str, Callable[[Forecast], float]] = {
+    "l1": lambda case: case.total_l1,
+    "emd": lambda case: sum(emd * level.regions for emd, level in zip(case.emds, case.levels, strict=True)),
+    "relative": lambda case: fmean(level.relative for level in case.levels),
 }
 """L1 and EMD added up over all regions of all levels; the relative error as a mean over levels."""
 
@@ -141,7 +172,7 @@ class Goal:
 
     def score(self, forecast: Forecast) -> float:
         """Return the score of a forecast: the smaller, the better."""
-        return SCORES[self.metric](forecast.levels) * (1.0 + MISS * self._excess(forecast, MARGIN))
+        return SCORES[self.metric](forecast) * (1.0 + MISS * self._excess(forecast, MARGIN))
 
     def _excess(self, forecast: Forecast, share: float = 1.0) -> float:
         limit = share * self.limit

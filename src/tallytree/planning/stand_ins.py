@@ -1,4 +1,4 @@
-"""Public data in place of the sensitive ones: an earlier release, or sizes invented for public totals."""
+"""Public data in place of the sensitive ones: an earlier release, a table, or sizes invented for totals."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from tallytree.arrays import store_cells
 from tallytree.counts.arrow import Table, read_columns
 from tallytree.counts.count_files import has_sensitive_name, read_origin
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.datasets.invented import invent_sizes
+from tallytree.datasets.invented import invent_firms, invent_sizes
 from tallytree.errors import CountsError
-from tallytree.privacy.neighbours import Bounds, check_bounds
+from tallytree.privacy.neighbours import (
+    Bounds,
+    Neighbours,
+    Protected,
+    TotalKind,
+    check_bounds,
+    check_neighbours,
+)
 from tallytree.releases.released import Released, read_folder
-from tallytree.sizes import Sizes, check_sizes, count_sizes, get_ends
+from tallytree.sizes import SizeClasses, Sizes, check_sizes, count_sizes, get_ends
 
 SEED = 2010
+LARGE_HOUSEHOLD = 10
+"""Hardly a household is larger."""
 
 NOT_PUBLIC = (
     "The stand-in {}: a plan made on it would not be private. Plan on public data in its place, such as an "
@@ -32,21 +41,39 @@ def refuse_sensitive(stand_in: GroupCounts) -> None:
         raise CountsError(NOT_PUBLIC.format("was counted from records of people, so it is sensitive"))
 
 
-def read_release(folder: Path) -> GroupCounts:
-    """Read the counts of an earlier release, with the bounds on a person that it was made with."""
+def read_release(folder: Path) -> tuple[GroupCounts, Neighbours]:
+    """Read the counts of an earlier release, and whom it protects: the next one may well promise the same."""
     release = read_folder(folder, Released)
+    plan = release.measurements.plan
     leaf_level, leaf_index = release.hierarchy.leaf_places
     leaf = np.empty((release.hierarchy.leaf_count, count_sizes(release.sizes)), dtype=np.int64)
-    for level, counts in enumerate(release.counts):
+    for level, counted in enumerate(release.counts):
         here = leaf_level == level
-        leaf[here] = counts[leaf_index[here]]
-    return GroupCounts(release.hierarchy, release.sizes, leaf, bounds=release.measurements.plan.bounds)
+        leaf[here] = counted[leaf_index[here]]
+    has_frame = None if plan.has_public_total else False
+    counts = GroupCounts(release.hierarchy, release.sizes, leaf, bounds=plan.bounds, has_frame=has_frame)
+    return counts, plan.neighbours
 
 
-def set_bounds(stand_in: GroupCounts, bounds: Bounds | None) -> GroupCounts:
-    """Return the counts with other bounds on a person; None leaves the bounds as they are."""
+def settle_neighbours(
+    stand_in: GroupCounts, *, bounds: Bounds | None, total: TotalKind | None, protect: Protected
+) -> Neighbours:
+    """Return whom the planned release protects; refuse what contradicts itself.
+
+    What is None is as in a release of the stand-in. Its bounds on a person are of no matter where whole
+    groups are protected; bounds that were given are refused then, as a release refuses them.
+    """
+    if bounds is None:
+        bounds = stand_in.bounds if protect == "person" else Bounds()
+    kind = stand_in.total_kind if total is None else total
+    neighbours = Neighbours(protect=protect, total=kind, bounds=check_bounds(bounds))
+    return check_neighbours(neighbours, stand_in.sizes)
+
+
+def set_bounds(stand_in: GroupCounts, bounds: Bounds) -> GroupCounts:
+    """Return the counts with these bounds on a person."""
     refuse_sensitive(stand_in)  # before its origin is forgotten
-    if bounds is None or check_bounds(bounds) == stand_in.bounds:
+    if bounds == stand_in.bounds:
         return stand_in
     shape = (stand_in.hierarchy.leaf_count, count_sizes(stand_in.sizes))
     leaf, size, groups = stand_in.list_cells()
@@ -72,9 +99,11 @@ def read_table(
 def invent_from_totals(
     table: Table, *, regions: Sequence[str], groups: str, sizes: Sizes, root: str, root_level: str
 ) -> GroupCounts:
-    """Invent household sizes, for as many households in each leaf region as the table says.
+    """Invent sizes, for as many groups in each leaf region as the table says.
 
-    The table has a row for each leaf region with its public number of households.
+    The table has a row for each leaf region with its public number of groups. Their sizes are those of
+    households; in classes that reach beyond households, those of firms, since cells that are invented as
+    empty have hardly an error, and would make the plan promise too much.
     """
     low, _ = get_ends(check_sizes(sizes))
     known = _read_public(table, [*regions, groups], regions)
@@ -89,7 +118,9 @@ def invent_from_totals(
         root=root,
         root_level=root_level,
     )
-    leaf = invent_sizes(totals.leaf[:, 0], sizes, np.random.default_rng(SEED))
+    of_firms = isinstance(sizes, SizeClasses) and sizes.edges[-1] > LARGE_HOUSEHOLD
+    invent = invent_firms if of_firms else invent_sizes
+    leaf = invent(totals.leaf[:, 0], sizes, np.random.default_rng(SEED))
     return GroupCounts(totals.hierarchy, sizes, leaf)
 
 

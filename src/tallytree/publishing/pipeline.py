@@ -40,7 +40,7 @@ from tallytree.publishing.publisher import Release
 from tallytree.releases.manifest import state_privacy, write_manifest
 from tallytree.releases.release_columns import check_level_names
 from tallytree.releases.released import MAKER
-from tallytree.sizes import Sizes, get_ends, show_sizes
+from tallytree.sizes import Sizes, show_sizes
 from tallytree.solvers.checks import Verification
 from tallytree.words import PLAIN, Words
 
@@ -165,14 +165,8 @@ class Order:
         return plan
 
     def _settle(self, counts: GroupCounts) -> Budget:
-        """The budget with the kind of total: unless asked for, private where no frame lists the groups.
-
-        Sizes from 0 on say that groups without people are counted, which somebody must have listed.
-        """
-        if self.budget.total is not None:
-            return self.budget
-        is_listed = counts.has_frame is not False or get_ends(counts.sizes)[0] == 0
-        return replace(self.budget, total="public" if is_listed else "private")
+        """The budget with the kind of total that befits the counts, unless one was asked for."""
+        return self.budget if self.budget.total is not None else replace(self.budget, total=counts.total_kind)
 
     def _check(self, cost: Draft | Plan) -> None:
         implied = self.budget.rho is not None
