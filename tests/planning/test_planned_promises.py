@@ -98,7 +98,7 @@ def find_distance(found: Floats, expected: list[float]) -> float:
 def test_a_forecast_comes_true_for_its_promise_and_for_no_other(
     promise: Promise, other: Promise, sizes: Sizes
 ) -> None:
-    counts, mechanism = make_stand_in(sizes), find_default(promise.protect)
+    counts, mechanism = make_stand_in(sizes), find_default(Neighbours(**promise._asdict()), sizes)
     found = repeat(counts, promise, mechanism)
     right, wrong = (
         forecast(counts, epsilon=1, mechanism=mechanism, budget=BUDGET, runs=RUNS, **kind._asdict())
@@ -120,7 +120,7 @@ def test_advice_is_for_what_is_promised(promise: Promise, sizes: Sizes) -> None:
     assert advice.neighbours == Neighbours(**promise._asdict())
     names = {case.mechanism for case in (advice.planned, *advice.others)}
     assert advice.planned.mechanism.startswith("direct" if promise.protect == "group" else "cumulative")
-    assert find_default(promise.protect) in names
+    assert find_default(Neighbours(**promise._asdict()), sizes) in names
     assert ("cumulative-chain" in names) == (promise.total == "public")  # which needs a public total
     for case in (advice.planned, advice.even, *advice.others, *advice.trade_off):
         assert case == forecast(

@@ -404,3 +404,24 @@ def test_errors_of_totals_and_of_sums_are_told() -> None:
     assert told["size_sum_off"] == pytest.approx(np.abs(error @ np.arange(1, 6)).mean())
     above = np.cumsum(error[:, ::-1], axis=1)
     assert told["emd_above"] == pytest.approx(np.abs(above).sum(axis=1).mean())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "quantity", "name"),
+    [
+        ((1, 20), 1, "cumulative-joint"),
+        ((1, 20), 4, "cumulative-joint"),
+        ((1, 20), 5, "direct-dp"),
+        (tt.SizeClasses([1, 10, 20, 50]), 9, "cumulative-joint"),  # one edge at most
+        (tt.SizeClasses([1, 2, 3, 4, 5]), 100, "direct-dp"),
+    ],
+)
+def test_the_default_mechanism_is_chosen_by_the_noise_it_needs(
+    sizes: Sizes, quantity: int, name: str
+) -> None:
+    leaf = np.ones((9, count_sizes(sizes)), dtype=np.int64)
+    counts = tt.GroupCounts(REGIONS, sizes, leaf, bounds=tt.Bounds(max_quantity=quantity))
+    made = tt.release(counts, epsilon=1, total="private")
+    assert made.manifest["mechanism"]["name"] == name
+    run = tt.simulate(counts, epsilon=1, seed=1, total="private")
+    assert run.measurements.plan.levels == made.measurements.plan.levels

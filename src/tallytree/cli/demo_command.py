@@ -43,7 +43,9 @@ def demo(
     from tallytree.research.evaluation import evaluate
 
     counts = generate_nation()
-    order = Order.of(Budget(epsilon=epsilon), mechanism=DEFAULT, noise=None)
+    order = Order.of(
+        Budget(epsilon=epsilon), mechanism=DEFAULT, noise=None, sizes=counts.sizes, bounds=counts.bounds
+    )
     done = publish_and_tell(
         lambda progress: release_within(order, counts, progress=progress),
         out,

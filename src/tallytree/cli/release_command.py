@@ -89,7 +89,7 @@ def release(
         typer.Option(
             help="The mechanism: see 'tallytree mechanisms'.",
             metavar="NAME",
-            show_default="cumulative-joint; direct-dp for whole groups",
+            show_default="cumulative-joint; direct-dp for whole groups and large quantities",
             rich_help_panel=PRIVACY,
         ),
     ] = None,

@@ -219,9 +219,9 @@ class ReleaseSpec(CountSpec):
             total=cast(TotalKind, self.total),
         )
         words = Words(group=self.group_name, member=self.member_name, title=self.title)
-        order = Order.of(budget, mechanism=self.mechanism, noise=self.noise, words=words)
-        levels = [self.root_level, *self.regions]
-        return order, order.draft(levels, sizes=self.sizes, bounds=check_bounds(self.bounds))
+        facts: dict[str, Any] = {"sizes": self.sizes, "bounds": check_bounds(self.bounds)}
+        order = Order.of(budget, mechanism=self.mechanism, noise=self.noise, words=words, **facts)
+        return order, order.draft([self.root_level, *self.regions], **facts)
 
     def count(self, progress: Progress) -> GroupCounts:
         """Read the counts of the source, or count its people. Sensitive."""

@@ -16,7 +16,8 @@ from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.mechanisms.direct_qip import DirectQIP
 from tallytree.mechanisms.direct_qp import DirectQP
 from tallytree.mechanisms.topdown import TopDown
-from tallytree.privacy.neighbours import Protected
+from tallytree.privacy.neighbours import Neighbours
+from tallytree.sizes import Sizes
 
 MECHANISMS: tuple[type[Mechanism], ...] = (
     CumulativeJoint,
@@ -35,12 +36,19 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
 DEFAULT = CumulativeJoint.name
 
 
-def find_default(protect: Protected) -> str:
-    """Return the name of the default mechanism.
+MOST_CROSSED = 4
 
-    Where whole groups are protected, the sizes query needs the least noise: 1 or 2, whatever the sizes.
+
+def find_default(neighbours: Neighbours, sizes: Sizes) -> str:
+    """Return the name of the default mechanism, by the noise that it needs.
+
+    The sizes query needs noise for 1 or 2 where whole groups are protected, and else for 2 for each record of
+    a person, whatever the sizes. A cumulative one needs it for the edges that a group crosses. It is the more
+    accurate at the same noise, but not if that is more than twice as much.
     """
-    return DirectDP.name if protect == "group" else DEFAULT
+    if neighbours.protect == "group" or neighbours.count_crossed(sizes) > MOST_CROSSED:
+        return DirectDP.name
+    return DEFAULT
 
 
 def list_mechanisms() -> list[str]:

@@ -179,7 +179,7 @@ def advise(
     kinds = settle_neighbours(stand_in, bounds=bounds, total=total, protect=protect)
     stand_in = set_bounds(stand_in, kinds.bounds)
     levels = stand_in.hierarchy.levels
-    chosen = find_mechanism(find_default(kinds.protect) if mechanism is None else mechanism)
+    chosen = find_mechanism(find_default(kinds, stand_in.sizes) if mechanism is None else mechanism)
     _check_release(chosen)
     run = partial(
         forecast,

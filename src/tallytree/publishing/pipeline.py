@@ -74,10 +74,12 @@ def release(
     ``rho`` that is given in place of epsilon.
 
     ``protect`` says whether a "person" is protected (the default) or a whole "group", which needs no bounds
-    on persons, and for which ``direct-dp`` is the default mechanism. With ``total="private"``, neither the
-    list of groups nor their number is taken as public: groups may appear and vanish with a person. The
-    released total is then an estimate. By default it is private for records of people without a frame of
-    groups and with sizes from 1 on, and public otherwise.
+    on persons. The default mechanism is ``cumulative-joint``; for groups, and where a record of a person may
+    cross more than four sizes or classes, ``direct-dp``, which needs far less noise then.
+
+    With ``total="private"``, neither the list of groups nor their number is taken as public: groups may
+    appear and vanish with a person. The released total is then an estimate. By default it is private for
+    records of people without a frame of groups and with sizes from 1 on, and public otherwise.
 
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
@@ -114,7 +116,9 @@ def release(
         protect=protect,
         total=total,
     )
-    order = Order.of(asked, mechanism=mechanism, noise=noise, words=words)
+    order = Order.of(
+        asked, mechanism=mechanism, noise=noise, words=words, sizes=counts.sizes, bounds=counts.bounds
+    )
     made, _ = release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
     return made
 
@@ -130,10 +134,18 @@ class Order:
 
     @classmethod
     def of(
-        cls, budget: Budget, *, mechanism: str | Mechanism | None, noise: str | None, words: Words = PLAIN
+        cls,
+        budget: Budget,
+        *,
+        mechanism: str | Mechanism | None,
+        noise: str | None,
+        sizes: Sizes,
+        bounds: Bounds,
+        words: Words = PLAIN,
     ) -> Order:
         """Find the mechanism and the noise by their names, and refuse those that cannot make a release."""
-        method = find_mechanism(find_default(budget.protect) if mechanism is None else mechanism)
+        default = find_default(budget.find_neighbours(bounds), sizes)
+        method = find_mechanism(default if mechanism is None else mechanism)
         if type(method) not in MECHANISMS:  # its post-processing could return anything
             raise MechanismError(
                 f"A release is made by a registered mechanism: {name_choices('', list_mechanisms())}"

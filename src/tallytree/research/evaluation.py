@@ -22,7 +22,7 @@ from tallytree.mechanisms.registry import find_default, find_mechanism
 from tallytree.privacy.budget import Exact
 from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.measurements import Measurements
-from tallytree.privacy.neighbours import Protected, TotalKind
+from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.released import Released
@@ -81,7 +81,8 @@ def simulate(
     """
     if not isinstance(counts, GroupCounts):
         raise CountsError("counts must be a tallytree.GroupCounts.")
-    method = find_mechanism(find_default(protect) if mechanism is None else mechanism)
+    neighbours = Neighbours(protect=protect, total=total, bounds=counts.bounds)
+    method = find_mechanism(find_default(neighbours, counts.sizes) if mechanism is None else mechanism)
     noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
     plan = method.plan(
         counts.hierarchy,
