@@ -28,8 +28,9 @@ Ints = npt.NDArray[np.int64]
 LONG = 20
 """The number of sizes from which on a stretch takes its median; the mean keeps shorter ones smoother."""
 
-MOST_TRUST, TRUST_COST = 25.0, 0.1
-"""The largest factor on the root's weight, and the share by which it may raise the root's variance."""
+MOST_TRUST, TRUST_COST = 9.0, 0.1
+"""The largest factor on the root's weight (more takes more steps and gains little), and the largest share by
+which it may raise the root's variance."""
 
 
 def smooth_rows(noisy: Ints, high: int) -> Ints:
