@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning totals coverage noise people scale audit report-bench pages \
-  mutation notebook docs startup readme picture package clean
+.PHONY: demo test system fuzz lint bench reproduce planning totals coverage noise people firms scale audit report-bench \
+  pages mutation notebook docs startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
 demo: .venv/installed
@@ -64,6 +64,11 @@ noise: .venv/installed-dev
 ## 10 GB free); writes benchmarks/PEOPLE.md.
 people: .venv/installed-dev
 	$(BIN)/python -m benchmarks.people $(if $(SCRATCH),--scratch "$(SCRATCH)")
+
+## Measure a business register of 6 million invented firms, from records to report, and compare it with the
+## suppression of small cells (SCRATCH: a folder with 1 GB free); writes benchmarks/FIRMS.md.
+firms: .venv/installed-dev
+	$(BIN)/python -m benchmarks.firms $(if $(SCRATCH),--scratch "$(SCRATCH)")
 
 ## Measure releases of census tracts (DATA: the folder of their table) and of 11 million invented census blocks
 ## (SCRATCH: a folder with 5 GB free; 16 GB of memory); writes benchmarks/SCALE.md.

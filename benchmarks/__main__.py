@@ -45,12 +45,24 @@ def main() -> None:
 
 def write_pages() -> dict[str, str]:
     """Every page by its file name, from what was measured last."""
-    from benchmarks import coverage, noise, people, planning, reports, scale, startup, totals, whole_run
+    from benchmarks import (
+        coverage,
+        firms,
+        noise,
+        people,
+        planning,
+        reports,
+        scale,
+        startup,
+        totals,
+        whole_run,
+    )
     from benchmarks.records import read_data
 
     pages: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         "RESULTS.md": ("bench", whole_run.write_page),
         "COVERAGE.md": ("coverage", coverage.write_page),
+        "FIRMS.md": ("firms", firms.write_page),
         "NOISE.md": ("noise", noise.write_page),
         "PEOPLE.md": ("people", people.write_page),
         "PLANNING.md": ("planning", planning.write_page),

@@ -717,3 +717,19 @@ def test_a_session_of_our_own_shows_nothing_and_leaves_nothing(
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith(words)
     assert list_all(place) == before
+
+
+def test_what_was_left_out_is_told_on_standard_error_alone(run: Run, place: Path) -> None:
+    told = (
+        "Not counted (for your eyes only: it depends on the data): Missing values in column 'household': 1."
+    )
+    for command in (
+        release("--json", source="null.csv", missing="drop", replicates="0", out="told"),
+        count("--json", source="null.csv", missing="drop", out="told.parquet"),
+    ):
+        done = run(*command)
+        assert done.code == 0, done.err
+        assert done.err.strip() == told
+        assert "Not counted" not in done.out
+    for file in (*(place / "told").iterdir(), place / "told.parquet"):
+        assert b"Missing values" not in file.read_bytes()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
@@ -35,6 +37,45 @@ def check_classes(count: Callable[..., tt.GroupCounts], people: People) -> None:
     )
     assert every.total > 0
     np.testing.assert_array_equal(classes.leaf, np.add.reduceat(every.leaf, [0, 1, 4, 29], axis=1))
+
+
+def check_dropping(count: Callable[..., tt.GroupCounts]) -> None:
+    """Rows of :data:`REGISTER` that are blank or negative are left out, and the curator is told how many."""
+    given: dict[str, Any] = {"group": "firm", "regions": ["county"], "size": "employees", "protect": "group"}
+    counts = count(sizes=tt.SizeClasses([1, 5]), missing="drop", **given)
+    assert as_cells(counts) == {(("all", "Bibb"), 5): 1, (("all", "Cobb"), 1): 1}
+    assert counts.left_out == (
+        "Missing values in column 'firm': 1; missing values in column 'county': 2; missing values in column "
+        "'employees': 2; values of column 'employees' that are not whole numbers: 1; values of column "
+        "'employees' below 0: 1; groups of size 0: 1."
+    )
+
+
+REGISTER = pa.table(
+    {
+        "firm": ["a", "b", "c", "d", "e", "f", "g", "h", " "],
+        "county": ["Cobb", "Bibb", "", None, "Bibb", "Bibb", "Bibb", "Bibb", "Bibb"],
+        "employees": ["3", "7", "4", "4", "", None, "-2", "0", "1.5"],
+    }
+)
+
+
+def test_duckdb_drops_what_is_blank() -> None:
+    check_dropping(partial(tt.count_groups, REGISTER))
+    check_dropping(partial(tt.count_groups, REGISTER.to_pandas()))
+    check_dropping(partial(tt.count_groups, pl.from_arrow(REGISTER)))
+
+
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_drops_what_is_blank(postgres: str) -> None:
+    fill(postgres, "register", REGISTER)
+    check_dropping(partial(tt.count_groups, postgres, table="register"))
+
+
+@pytest.mark.xdist_group("spark")
+def test_spark_drops_what_is_blank(spark: SparkSession) -> None:
+    rows = [tuple(row.values()) for row in REGISTER.to_pylist()]
+    check_dropping(partial(tt.count_groups, spark.createDataFrame(rows, REGISTER.column_names)))
 
 
 def count_in_duckdb(people: People) -> Any:

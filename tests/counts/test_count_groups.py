@@ -276,3 +276,66 @@ def test_records_are_no_frame_of_themselves(tmp_path: Path) -> None:
     for source, frame in ((people, register), (people.join(register, "household"), register), (path, table)):
         counts = tt.count_groups(source, frame=frame, group="household", regions=["state"], sizes=(0, 3))
         assert counts.total == 2
+
+
+FIRMS: dict[str, list[Any]] = {
+    "firm": ["a", "b", "c", "d", "e", "f", "g", "g", " ", "i"],
+    "county": ["Cobb", "", "COBB ", None, "Cobb", "Bibb", "Bibb", "Bibb", "Bibb", "Bibb"],
+    "employees": ["3", "4", "5", "", "-1", "0", "7", "7", "8", "1.5"],
+}
+
+
+def count_firms(firms: dict[str, list[Any]], **options: Any) -> tt.GroupCounts:
+    classes = tt.SizeClasses([1, 5])
+    names: dict[str, Any] = {"group": "firm", "regions": ["county"], "size": "employees"}
+    return tt.count_groups(pa.table(firms), sizes=classes, protect="group", **names, **options)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(CountsError) as caught:
+        count_firms(FIRMS)
+    assert str(caught.value) == (
+        "Missing values in column 'firm': 1; missing values in column 'county': 2; missing values in column "
+        "'employees': 1; values of column 'employees' that are not whole numbers: 1; values of column "
+        "'employees' below 0: 1. Correct such records, or leave them out with missing='drop' "
+        "(--missing drop). Groups with more than one row: 1. Each row is to be a group with its size: keep "
+        "one row of each or, if sizes are to be added up, give the column as the quantity. Names in column "
+        "'county' that differ from another one in case or spaces only: 1. Spell each region in one way, or "
+        "list all regions in a public hierarchy."
+    )
+
+
+def test_the_curator_is_told_what_was_left_out_and_nobody_else(tmp_path: Path) -> None:
+    single = {name: values[:7] + values[8:] for name, values in FIRMS.items()}
+    hierarchy = tt.Hierarchy.from_paths(["root", "county"], [("all", "Bibb"), ("all", "Cobb")])
+    counts = count_firms(single, missing="drop", hierarchy=hierarchy)
+    assert counts.leaf.tolist() == [[0, 1], [1, 0]]
+    assert counts.left_out == (
+        "Missing values in column 'firm': 1; missing values in column 'county': 2; missing values in column "
+        "'employees': 1; values of column 'employees' that are not whole numbers: 1; values of column "
+        "'employees' below 0: 1; rows whose region is not a leaf of the hierarchy: 1; regions of these that "
+        "differ from one of it in case or spaces only: 1; groups of size 0: 1."
+    )
+    clean = {name: [values[0], values[6]] for name, values in FIRMS.items()}
+    other = count_firms(clean, missing="drop", hierarchy=hierarchy)
+    assert other.left_out == ""
+    assert other.leaf.tolist() == counts.leaf.tolist()
+    # Nothing that is published depends on it: same public facts, and no trace of the words in any file.
+    assert other.assumptions == counts.assumptions
+    assert counts.left_out not in repr(counts)
+    tt.release(counts, epsilon="1", protect="group").save(tmp_path / "release")
+    for file in (tmp_path / "release").iterdir():
+        assert b"below 0" not in file.read_bytes() and b"left_out" not in file.read_bytes()
+    assert counts.add_note("a note").left_out == counts.replace(counts.leaf).left_out == ""
+
+
+def test_a_record_outside_the_frame_is_left_out_and_told() -> None:
+    people = pa.table({"household": [1, 2, 2, 9, 9, None], "state": ["GA"] * 6})
+    frame = pa.table({"household": [1, 2], "state": ["GA", "GA"]})
+    counts = tt.count_groups(
+        people, group="household", regions=["state"], sizes=(0, 3), frame=frame, missing="drop"
+    )
+    assert counts.leaf.tolist() == [[0, 1, 1, 0]]
+    assert counts.left_out == (
+        "Missing values in column 'household': 1; records of groups that are not in the frame: 2."
+    )

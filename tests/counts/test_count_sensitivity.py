@@ -130,3 +130,49 @@ def test_a_limit_per_group_would_not_do() -> None:
     only = count([(0, household, 1) for household in range(4)], 1, 1, (0, 9), None)
     assert only.total == 4
     assert only.array(0)[0, :2].tolist() == [3, 1]
+
+
+COUNTIES = tt.Hierarchy.from_paths(["all", "county"], [("all", "Bibb"), ("all", "Cobb")])
+Firm = tuple[str | None, str | None, str | None]
+"""Its name, county and employees, of which some are missing or wrong."""
+counties = st.sampled_from(["Bibb", "Cobb", "COBB ", "elsewhere", "", " ", None])
+employees = st.sampled_from(["0", "3", "40", "40", "-2", "1.5", "x", "", " ", None])
+
+
+def count_firms(found: list[Firm]) -> tt.GroupCounts:
+    names, homes, sizes = (list(column) for column in zip(("", "", ""), *found, strict=True))
+    table = pa.table({"firm": names[1:], "county": homes[1:], "employees": sizes[1:]})
+    return tt.count_groups(
+        table, group="firm", regions=["county"], size="employees", sizes=tt.SizeClasses([1, 5, 20]),
+        protect="group", missing="drop", hierarchy=COUNTIES,
+    )  # fmt: skip
+
+
+def find_firm_excess(one: tt.GroupCounts, other: tt.GroupCounts) -> int:
+    mechanism = tt.mechanism("direct-dp")
+    plan = mechanism.plan(COUNTIES, sizes=one.sizes, epsilon="1", total="private", protect="group")
+    return max(find_excess(one, other, plan))
+
+
+@settings(max_examples=30)
+@given(found=st.lists(st.tuples(counties, employees, st.booleans()), min_size=1, max_size=12))
+def test_a_firm_changes_the_answers_by_the_sensitivity_at_most_whatever_is_dropped(
+    found: list[tuple[str | None, str | None, bool]],
+) -> None:
+    known: Firm = ("known", "Bibb", "7")
+    firms: list[Firm] = [
+        (f"f{number}" if named else " ", county, size) for number, (county, size, named) in enumerate(found)
+    ]
+    assert find_firm_excess(count_firms([known, *firms]), count_firms([known, *firms[1:]])) <= 0
+
+
+def test_a_rule_that_looks_at_other_firms_would_not_do() -> None:
+    """The control: where counties with fewer than three firms are left out, one firm more brings three."""
+
+    def leave_out(counts: tt.GroupCounts) -> tt.GroupCounts:
+        return counts.replace(counts.leaf * (counts.leaf.sum(axis=1) >= 3)[:, None])
+
+    firms: list[Firm] = [(name, "Cobb", "3") for name in "abc"]
+    one, other = count_firms(firms), count_firms(firms[1:])
+    assert find_firm_excess(one, other) == 0
+    assert find_firm_excess(leave_out(one), leave_out(other)) == 2

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import numpy.typing as npt
 import pytest
-from benchmarks import joint, planning, records, startup
+from benchmarks import firms, joint, planning, records, startup
 from benchmarks.__main__ import write_pages
 from benchmarks.fits import compare_rows
 from benchmarks.growth import Growth, MemoryUse, measure_scaling
@@ -21,6 +21,7 @@ from benchmarks.mechanisms import Case, list_variants, measure_series, time_case
 from benchmarks.programs import JOINT_FORMS, Form, write_program
 from benchmarks.relaxations import find_point, pose
 from benchmarks.solvers.piqp_solver import solve_program
+from benchmarks.suppression import suppress
 from benchmarks.timing import Timing
 from benchmarks.timing_leaks import TimedScale, count_up, find_leak, record_leaks, split_sizes, write_leaks
 
@@ -302,3 +303,95 @@ def test_the_control_draws_two_sided_geometric_sizes() -> None:
     ratio = np.exp(-1 / 3)
     assert abs(np.abs(out).mean() - ratio / (1 - ratio)) < 0.15
     assert abs(out.mean()) < 0.2
+
+
+def test_a_register_goes_from_records_to_its_page(tmp_path: Path) -> None:
+    shape = firms.Shape(firms=2000, states=3, counties=12, industries=4, largest=2000)
+    data = firms.measure(shape, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert [row["regions"] for row in data["accuracy"]] == [1, 3, 12, 48]
+    assert [row["firms in a region, mean"] * row["regions"] for row in data["accuracy"]] == [2000] * 4
+    hidden = data["suppression"][-1]
+    assert 0 < hidden["cells hidden, primary"] < hidden["cells hidden, all"] < 1
+    page = firms.write_page(data)
+    assert page.count("| yes |") + page.count("| **no** |") == 4
+    assert "| 2,000 | 48 |" in page and "nan" not in page
+
+
+def test_the_register_that_is_written_has_the_true_counts(tmp_path: Path) -> None:
+    shape = firms.Shape(firms=500, states=2, counties=5, industries=3, largest=3000)
+    truth = firms.write_register(tmp_path, shape)
+    counts = tt.count_groups(
+        tmp_path / "firms.parquet",
+        group="firm",
+        regions=list(firms.REGIONS),
+        size="employees",
+        sizes=truth.sizes,
+        protect="group",
+        hierarchy=truth.hierarchy,
+    )
+    np.testing.assert_array_equal(counts.leaf, truth.leaf)
+
+
+Cell = tuple[int, int, int]
+"""Level, region and class; the class after the last one is the sum of a region."""
+
+
+def list_sums(counts: tt.GroupCounts) -> Iterator[list[Cell]]:
+    """All published sums, each as the cells that add up and their sum."""
+    classes = counts.leaf.shape[1]
+    for level in range(len(counts.hierarchy.levels)):
+        for region in range(len(counts.array(level))):
+            yield [(level, region, place) for place in range(classes + 1)]
+        for parent in range(len(counts.array(level - 1)) if level else 0):
+            children = np.flatnonzero(counts.hierarchy.parents(level) == parent).tolist()
+            for place in range(classes + 1):
+                yield [(level - 1, parent, place), *((level, child, place) for child in children)]
+
+
+def find_exposed(counts: tt.GroupCounts, hidden: set[Cell]) -> list[Cell]:
+    """Hidden cells that a sum gives away, one sum after the other."""
+    found = [[cell for cell in cells if cell in hidden] for cells in list_sums(counts)]
+    return [cells[0] for cells in found if len(cells) == 1]
+
+
+def list_hidden(cells: list[npt.NDArray[np.bool_]], sums: list[npt.NDArray[np.bool_]]) -> set[Cell]:
+    levels = [np.column_stack(pair) for pair in zip(cells, sums, strict=True)]
+    return {
+        (level, int(region), int(place))
+        for level, flags in enumerate(levels)
+        for region, place in zip(*np.nonzero(flags), strict=True)
+    }
+
+
+def test_no_hidden_cell_is_the_only_one_of_a_sum() -> None:
+    exposed = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        paths = [("US", f"s{i % 3}", f"c{i}") for i in range(int(rng.integers(3, 12)))]
+        hierarchy = tt.Hierarchy.from_paths(["nation", "state", "county"], paths)
+        leaf = rng.poisson(rng.choice([0.3, 2, 8, 20], (len(paths), 4)))
+        counts = tt.GroupCounts(hierarchy, tt.SizeClasses([1, 5, 10, 20]), leaf)
+        hidden = suppress(counts)
+        every = list_hidden(hidden.every, hidden.sums)
+        small = [(level > 0) & (level < 3) for level in counts.levels]
+        totals = [level.sum(axis=1) for level in counts.levels]
+        first = list_hidden(small, [(total > 0) & (total < 3) for total in totals])
+        assert first <= every
+        assert list_hidden(hidden.primary, [np.zeros_like(total, dtype=bool) for total in totals]) <= first
+        assert all(counts.array(level)[region, place] for level, region, place in every if place < 4)
+        assert find_exposed(counts, every) == []
+        exposed += len(find_exposed(counts, first))
+    assert exposed > 100  # without complementary suppression, much is given away
+
+
+def test_suppression_hides_what_could_be_computed() -> None:
+    hierarchy = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
+    counts = tt.GroupCounts(hierarchy, tt.SizeClasses([1, 5, 10]), [[50, 2, 30], [40, 20, 10]])
+    hidden = suppress(counts)
+    assert hidden.primary[1].tolist() == [[False, True, False], [False, False, False]]
+    # 2 is known from the state's sum, so 30 is hidden; both are from the nation's, so 20 and 10 are.
+    assert hidden.every[1].tolist() == [[False, True, True], [False, True, True]]
+    assert not hidden.every[0].any()
+    plain = suppress(counts.replace([[50, 3, 30], [40, 20, 10]]))
+    assert not any(level.any() for level in plain.every)

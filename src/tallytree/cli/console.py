@@ -22,6 +22,7 @@ from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 
 if TYPE_CHECKING:
+    from tallytree.counts.group_counts import GroupCounts
     from tallytree.publishing.publisher import Published, Release
     from tallytree.research.reproduction.measuring import Tell
     from tallytree.solvers.checks import Verification
@@ -48,6 +49,12 @@ def make_safe(text: str) -> str:
     \x1b[31mred\n
     """
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def print_left_out(counts: GroupCounts) -> None:
+    """Print what of the records was not counted on standard error: no file of a release tells it."""
+    if counts.left_out:
+        print_error(f"Not counted (for your eyes only: it depends on the data): {counts.left_out}")
 
 
 def print_json(value: Any) -> None:

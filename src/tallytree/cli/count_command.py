@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_text, show_progress
+from tallytree.cli.console import Json, print_json, print_left_out, print_text, show_progress
 from tallytree.cli.options import (
     ClassEdges,
     DatabaseTable,
@@ -86,6 +86,7 @@ def count(
     # The file is made first: a place that cannot be written to is found out before any work is done.
     with new_private_file(path) as file, show_progress(quiet=as_json) as progress:
         counts = settings.count(progress)
+        print_left_out(counts)
         write_counts(counts, file, as_csv=path.name.lower().endswith(".csv"))
     leaves = counts.hierarchy.leaf_count
     # Whether the list of groups is public is decided when they are released.

@@ -143,7 +143,8 @@ Missing = Annotated[
     str | None,
     typer.Option(
         "--missing",
-        help="drop: do not count records with a missing key, an unknown region or a group outside the frame.",
+        help="drop: do not count records with a missing key or size, an unknown region or a group outside "
+        "the frame.",
         metavar="refuse|drop",
         show_default="refuse",
         rich_help_panel=PEOPLE,

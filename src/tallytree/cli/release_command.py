@@ -14,6 +14,7 @@ from tallytree.cli.console import (
     Json,
     print_error,
     print_json,
+    print_left_out,
     print_next_step,
     print_release,
     print_text,
@@ -266,6 +267,7 @@ def _make(
     from tallytree.publishing.pipeline import release_within
 
     counts = settings.count(progress)
+    print_left_out(counts)
     _tell_size(counts)
     return release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
 

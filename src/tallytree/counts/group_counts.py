@@ -79,6 +79,7 @@ class GroupCounts:
         self._has_frame = has_frame
         self._is_of_people = self._is_enforced = False  # see mark_as_counted
         self._only: Protected | None = None
+        self._left_out = ""
 
     @classmethod
     def from_table(
@@ -179,6 +180,14 @@ class GroupCounts:
         others change as well. And where records were not bounded, a person may change more than is promised.
         """
         return self._only
+
+    @property
+    def left_out(self) -> str:
+        """What of the records was not counted, and how much of it, in a sentence. Sensitive.
+
+        For the curator's eyes: it depends on the data, and no file of a release tells it.
+        """
+        return self._left_out
 
     @property
     def is_of_people(self) -> bool:
@@ -294,12 +303,15 @@ class GroupCounts:
         return f"GroupCounts({self._hierarchy!r}, sizes {show_sizes(self._sizes)})"
 
 
-def mark_as_counted(counts: GroupCounts, *, enforced: bool, only: Protected | None) -> GroupCounts:
+def mark_as_counted(
+    counts: GroupCounts, *, enforced: bool, only: Protected | None, left_out: str = ""
+) -> GroupCounts:
     """Mark counts as made from records of people and, with ``enforced``, their bounds as enforced.
 
     Only for code that has just counted the records, or has checked that a file holds what was counted.
     """
     counts._is_of_people, counts._is_enforced, counts._only = True, enforced, only
+    counts._left_out = left_out
     return counts
 
 

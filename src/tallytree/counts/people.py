@@ -21,8 +21,8 @@ from tallytree.progress import Progress, no_progress
 from tallytree.sizes import Sizes, check_sizes
 
 DROPPED = (
-    "Records with a missing key, a quantity that is not a whole number, a region that is not in the "
-    "hierarchy or a group that is not in the frame are not counted, if there are any."
+    "Records with a missing key, a quantity that is not a whole number, a negative size, a region that is "
+    "not in the hierarchy or a group that is not in the frame are not counted, if there are any."
 )
 """Stated wherever such records would have been left out: whether there were any is not public."""
 
@@ -75,10 +75,11 @@ def count_groups(
     no record is left out, and quantities are not clipped. Rows may then be groups instead of records, as in a
     register of firms: ``size`` is the column of their sizes, and a group in two rows is refused.
 
-    A record with a missing key, a quantity that is not a whole number, an unknown region, or a group outside
-    the frame is refused, with an error that tells how many there are. That error depends on the data, so it
-    is for the curator's eyes. With ``missing="drop"`` such records are not counted, and the release states
-    only this rule; where a record and the frame name different regions, the frame counts.
+    A record with a missing key, a quantity that is not a whole number, a negative size, an unknown region, or
+    a group outside the frame is refused, with an error that tells how many there are. That error depends on
+    the data, so it is for the curator's eyes. With ``missing="drop"`` such records are not counted:
+    ``left_out`` of the counts tells the curator how many, and the release states only this rule. Where a
+    record and the frame name different regions, the frame counts then.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"household": [1, 1, 2, 3], "state": ["GA", "GA", "GA", "NY"]})
@@ -93,7 +94,7 @@ def count_groups(
             "Rows that are groups with their 'size' need protect='group' and no 'quantity': they do not show "
             "what a person adds to a group."
         )
-    columns = _check_columns(group, regions, person, quantity if size is None else size)
+    columns = _check_columns(group, regions, person, quantity, size)
     check_root(root, root_level)
     span = check_sizes(sizes)
     if protect == "group":
@@ -121,19 +122,15 @@ def count_groups(
         counter = Counter(session, progress)
         people, listed = counter.open(source if table is None else table, frame, columns)
         drop = missing == "drop"
-        # Errors in a frame are always reported: it is public.
-        known = hierarchy or counter.find_hierarchy(
-            listed or people, root, root_level, drop=drop and listed is None
+        known = hierarchy or counter.find_hierarchy(listed or people, root, root_level)
+        counting = Counting(
+            hierarchy=known, sizes=span, bounds=kept, drop=drop, regions_from_data=hierarchy is None
         )
-        leaf = counter.count(
-            people,
-            listed,
-            Counting(hierarchy=known, sizes=span, bounds=kept, drop=drop, rows_are_groups=size is not None),
-        )
+        counted = counter.count(people, listed, counting)
     counts = GroupCounts(
         known,
         span,
-        leaf,
+        counted.leaf,
         bounds=bounds,
         assumptions=[
             *([ROWS_ARE_PEOPLE] if person is None and protect == "person" else []),
@@ -144,7 +141,7 @@ def count_groups(
         has_frame=frame is not None,
     )
     only: Protected | None = "group" if protect == "group" else None if person is None else "person"
-    return mark_as_counted(counts, enforced=protect == "person", only=only)
+    return mark_as_counted(counts, enforced=protect == "person", only=only, left_out=counted.left_out)
 
 
 def _refuse_persons(person: str | None, max_records: int, max_quantity: int | None) -> None:
@@ -158,22 +155,33 @@ def _refuse_persons(person: str | None, max_records: int, max_quantity: int | No
 
 
 def _check_columns(
-    group: str | Sequence[str], regions: Sequence[str], person: str | None, quantity: str | None
+    group: str | Sequence[str],
+    regions: Sequence[str],
+    person: str | None,
+    quantity: str | None,
+    size: str | None,
 ) -> Columns:
     groups = (group,) if isinstance(group, str) else group
     named = isinstance(groups, (list, tuple)) and all(isinstance(name, str) for name in groups)
     if not named or not groups:
         raise CountsError("The group must be the name of a column, or a list of names.")
     check_region_columns(regions)
-    for what, name in (("person", person), ("quantity", quantity)):
+    for what, name in (("person", person), ("quantity", quantity), ("size", size)):
         if name is not None and not isinstance(name, str):
             raise CountsError(f"The {what} column must be given by its name.")
     # A region may identify the group too: a taxi in a zone is a group of that zone. And the group may be the
     # person, as a taxi is.
-    rest = [name for name in (person, quantity) if name is not None]
-    check_purposes([*groups, *([quantity] if quantity is not None else [])])
+    added = quantity if size is None else size
+    rest = [name for name in (person, added) if name is not None]
+    check_purposes([*groups, *([added] if added is not None else [])])
     check_purposes([*regions, *rest])
-    return Columns(groups=tuple(groups), regions=tuple(regions), person=person, quantity=quantity)
+    return Columns(
+        groups=tuple(groups),
+        regions=tuple(regions),
+        person=person,
+        quantity=added,
+        rows_are_groups=size is not None,
+    )
 
 
 def _check_hierarchy(hierarchy: Hierarchy, columns: Columns) -> None:

@@ -23,6 +23,8 @@ class Columns:
     regions: tuple[str, ...]
     person: str | None = None
     quantity: str | None = None
+    rows_are_groups: bool = False
+    """Each group has a single row, and the quantity is its size."""
 
     @property
     def keys(self) -> list[str]:

@@ -43,8 +43,8 @@ NUMBER = r"^\s*[-+]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][-+]?[0-9]{1,2})?\s*$"
 def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) -> ibis.Table:
     """Read rows of ``group_i``, ``region_i``, ``person``, ``quantity`` and ``wrong``.
 
-    Quantities are clipped, and a row is wrong if a key or number is missing. With ``text_groups`` the groups
-    are compared as text, for tables whose types differ.
+    Quantities are clipped, and a row is wrong if a key or number is missing, or a group's size is negative.
+    With ``text_groups`` the groups are compared as text, for tables whose types differ.
     """
     import ibis
 
@@ -56,10 +56,10 @@ def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) ->
         values[name] = records[column]
     wrong = ibis.literal(False)
     for column in columns.groups:
-        wrong = wrong | records[column].isnull()
+        wrong = wrong | is_missing(records[column])
     if columns.person is not None:
         values["person"] = records[columns.person]
-        wrong = wrong | records[columns.person].isnull()
+        wrong = wrong | is_missing(records[columns.person])
     if columns.quantity is None:
         values["quantity"] = ibis.literal(1, "int64")
     else:
@@ -67,8 +67,25 @@ def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) ->
         whole = is_whole(records)
         clipped = ibis.greatest(ibis.least(number, bounds.max_quantity), 0)
         values["quantity"] = ibis.ifelse(whole, clipped, 0).cast("int64")
-        wrong = wrong | ~whole
+        wrong = wrong | ~whole | is_negative(records)
     return records.table.select(**values, wrong=wrong)
+
+
+def is_missing(column: ibis.Value) -> ibis.Value:
+    """Return whether there is no value: null, or a text without anything to see."""
+    if not column.type().is_string():
+        return column.isnull()
+    return column.isnull() | (column.strip() == "")
+
+
+def is_negative(records: Records) -> ibis.Value:
+    """Return whether the size of a group is below 0; what a person adds to a group is clipped instead."""
+    import ibis
+
+    name = records.columns.quantity
+    if name is None or not records.columns.rows_are_groups:
+        return ibis.literal(False)
+    return is_whole(records) & (ibis.coalesce(_read_number(records, name), 0) < 0)
 
 
 def is_whole(records: Records) -> ibis.Value:
@@ -125,7 +142,10 @@ def add_codes(rows: ibis.Table, records: Records, hierarchy: Hierarchy) -> ibis.
     ragged = is_ragged(hierarchy)
     pairs = [(rows[name], codes[f"name_{place}"]) for place, name in enumerate(columns.region_names)]
     joined = rows.left_join(codes, [_match(name, known, ragged) for name, known in pairs])
-    code = ibis.coalesce(joined["code"], ibis.literal(UNKNOWN, "int32"))
+    unknown = ibis.literal(UNKNOWN, "int32")
+    for name in () if ragged else columns.region_names:
+        unknown = ibis.ifelse(is_missing(joined[name]), missing, unknown)
+    code = ibis.coalesce(joined["code"], unknown)
     return joined.select(*kept, code=ibis.ifelse(joined["wrong"], missing, code))
 
 
@@ -220,16 +240,15 @@ class Counting:
     bounds: Bounds
     drop: bool = False
     """Leave out a record that something is wrong with, instead of refusing them all."""
-    rows_are_groups: bool = False
-    """Each group has a single row, with its size."""
+    regions_from_data: bool = False
+    """The hierarchy was read from the records, or from their frame."""
 
 
 def count_cells(people: Records, frame: Records | None, counting: Counting, hold: Hold) -> ibis.Table:
     """Count ``groups`` by ``code`` and ``place``, and of these ``torn``, ``doubled`` and ``strays``.
 
     Torn groups are in several regions, doubled ones in several rows where each is to have one, and strays are
-    not in the frame. ``hold`` copies a table into the
-    engine, so that it is the same whenever it is read.
+    not in the frame. ``hold`` copies a table into the engine, so that it is the same whenever it is read.
     """
     import ibis
 
@@ -255,7 +274,7 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
             "listed": rows["listed"].max(),
             **_span(code if counting.drop else rows["code"]),
         }
-    if counting.rows_are_groups:
+    if people.columns.rows_are_groups:
         facts["rows"] = rows.count() if frame is None else (ibis.literal(1) - rows["listed"]).sum()
     groups = rows.group_by(*people.columns.group_names).agg(**facts)
     if frame is not None and counting.drop:
@@ -267,7 +286,9 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
     return sized.group_by("code", "place").agg(
         groups=sized.count(),
         torn=count_where(sized["code"] != sized["other"]),
-        doubled=count_where(sized["rows"] > 1) if counting.rows_are_groups else ibis.literal(0, "int64"),
+        doubled=count_where(sized["rows"] > 1)
+        if people.columns.rows_are_groups
+        else ibis.literal(0, "int64"),
         strays=count_where(sized["listed"] == 0) if frame is not None else ibis.literal(0, "int64"),
     )
 
@@ -290,14 +311,32 @@ def _read(records: Records, counting: Counting, text_groups: bool) -> ibis.Table
 
 
 def _drop(rows: ibis.Table, people: Records, listed: ibis.Table | None) -> ibis.Table:
-    """The valid records: whether a record is kept depends on itself and the frame alone."""
-    import ibis
+    """The valid records.
 
-    kept = rows.filter(ibis.coalesce(rows["code"], 0) >= 0)  # null: the region is in the frame
+    Whether a record is kept depends on itself and on public tables alone, never on other records. So with
+    one person or one group more, the same records of all others are kept: neighbours stay neighbours.
+    """
+    kept = _keep_valid(rows)
     if listed is None or people.columns.person is None:  # without persons, strays are dropped as groups
         return kept
     names = people.columns.group_names
     return kept.semi_join(listed.select(*names), names)
+
+
+def _keep_valid(rows: ibis.Table) -> ibis.Table:
+    import ibis
+
+    return rows.filter(ibis.coalesce(rows["code"], 0) >= 0)  # null: the region is in the frame
+
+
+def count_strays(people: Records, frame: Records, counting: Counting) -> ibis.Table:
+    """Count the valid records of groups that are not in the frame."""
+    text_groups = not have_like_groups(people, frame)
+    kept = _keep_valid(_read(people, counting, text_groups))
+    names = people.columns.group_names
+    listed = _read(frame, counting, text_groups).select(*names)
+    strays = kept.anti_join(listed, names)
+    return strays.aggregate(strays=strays.count())
 
 
 def _limit_persons(rows: ibis.Table, people: Records, counting: Counting, hold: Hold) -> list[ibis.Table]:

@@ -133,7 +133,7 @@ def write_bytes(data: Bytes) -> str:
     return base64.b64encode(deflate.compress(data.tobytes()) + deflate.flush()).decode()
 
 
-MOST_REGIONS = 50_000
+MOST_REGIONS = 100_000
 """The most regions in the explorer. Levels below are left out, and the page says so."""
 MOST_TEXT = 8_000_000
 """The most characters of names, counts and intervals."""

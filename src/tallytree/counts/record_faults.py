@@ -1,0 +1,136 @@
+"""Faults of records: what keeps them from being counted, how many there are, and what to do about it.
+
+A message says how many there are and in which column, never which: that would show the data. It says all at
+once, so that a table need not be corrected in as many rounds as it has kinds of faults.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tallytree.counts.record_columns import Records
+from tallytree.counts.record_query import (
+    UNKNOWN,
+    Counting,
+    add_codes,
+    count_where,
+    is_missing,
+    is_negative,
+    is_ragged,
+    is_whole,
+    list_regions,
+    read_rows,
+)
+from tallytree.errors import CountsError, show
+from tallytree.hierarchy import Hierarchy
+
+if TYPE_CHECKING:
+    import ibis
+
+Fetch = Callable[["ibis.Table"], pa.Table]
+
+DROP = "Correct such records, or leave them out with missing='drop' (--missing drop)."
+CORRECT = "Correct the frame: its rows are never left out."
+SPELL = "Spell each region in one way, or list all regions in a public hierarchy."
+ONE_ROW = (
+    "Each row is to be a group with its size: keep one row of each or, if sizes are to be added up, give the "
+    "column as the quantity."
+)
+ONE_REGION = "A group must be in one."
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One kind of fault."""
+
+    what: str
+    count: int
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.count:,}"
+
+
+def list_faults(faults: Sequence[Fault]) -> str:
+    """Return a sentence that lists faults."""
+    listed = "; ".join(map(str, faults))
+    return f"{listed[0].upper()}{listed[1:]}."
+
+
+def refuse(faults: Sequence[Fault], where: str = "") -> None:
+    """Refuse the records with one error about all their faults, if there are any."""
+    alike: dict[str, list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault(fault.advice, []).append(fault)
+    if alike:
+        raise CountsError(
+            where + " ".join(f"{list_faults(found)} {advice}" for advice, found in alike.items())
+        )
+
+
+def find_faults(records: Records, fetch: Fetch, counting: Counting) -> list[Fault]:
+    """Return the faults of records one by one; a record may have several."""
+    columns, hierarchy = records.columns, counting.hierarchy
+    may_be_missing = columns.regions if is_ragged(hierarchy) else ()
+    advice = CORRECT if records.where else DROP
+    wrong = {
+        f"missing values in column {show(name)}": count_where(is_missing(records[name]))
+        for name in columns.all
+        if name not in may_be_missing
+    }
+    if (name := columns.quantity) is not None:
+        odd = ~is_whole(records) & ~is_missing(records[name])
+        wrong[f"values of column {show(name)} that are not whole numbers"] = count_where(odd)
+        if columns.rows_are_groups:
+            wrong[f"values of column {show(name)} below 0"] = count_where(is_negative(records))
+    found = _fetch_counts(records.table.aggregate(**_number(wrong.values())), fetch)
+    faults = [Fault(what, count, advice) for what, count in zip(wrong, found, strict=True) if count]
+    return faults + _find_unknown_regions(records, fetch, counting, advice)
+
+
+def _find_unknown_regions(records: Records, fetch: Fetch, counting: Counting, advice: str) -> list[Fault]:
+    """Records whose region the hierarchy does not have, and how many regions are only spelled otherwise."""
+    rows = add_codes(read_rows(records, counting.bounds), records, counting.hierarchy)
+    (unknown,) = _fetch_counts(rows.aggregate(unknown=count_where(rows["code"] == UNKNOWN)), fetch)
+    if not unknown:
+        return []
+    faults = [Fault("rows whose region is not a leaf of the hierarchy", unknown, advice)]
+    found = fetch(list_regions(records)).to_pylist()
+    named = {tuple(str(name) for name in row.values() if name is not None) for row in found}
+    leaves = {path[1:] for path in counting.hierarchy.leaves}
+    known = {tuple(map(_fold, path)) for path in leaves}
+    close = sum(tuple(map(_fold, path)) in known for path in named - leaves)
+    if close:
+        faults.append(
+            Fault("regions of these that differ from one of it in case or spaces only", close, advice)
+        )
+    return faults
+
+
+def find_spellings(hierarchy: Hierarchy) -> list[Fault]:
+    """Return the columns with names that differ from another in case or spaces only: likely one region."""
+    faults = []
+    for level, name in enumerate(hierarchy.levels[1:], start=1):
+        alike = Counter((*path[:-1], _fold(path[-1])) for path in hierarchy.regions(level))
+        if extra := sum(count - 1 for count in alike.values()):
+            what = f"names in column {show(name)} that differ from another one in case or spaces only"
+            faults.append(Fault(what, extra, SPELL))
+    return faults
+
+
+def _fold(name: str) -> str:
+    return " ".join(name.casefold().split())
+
+
+def _number(values: Iterable[ibis.Value]) -> dict[str, ibis.Value]:
+    return {f"count_{place}": value for place, value in enumerate(values)}
+
+
+def _fetch_counts(query: ibis.Table, fetch: Fetch) -> list[int]:
+    (row,) = fetch(query).to_pylist()
+    return [int(value) for value in row.values()]
