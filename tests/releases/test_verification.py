@@ -159,7 +159,7 @@ def test_a_folder_from_before_sensitivities_were_capped_can_still_be_verified(
             "count_crossed",
             lambda self, sizes: self.bounds.max_quantity if self.protect == "person" else capped(self, sizes),
         )
-        tt.release(counts, epsilon="1").save(tmp_path / "earlier", replicates=0)
+        tt.release(counts, epsilon="1", mechanism="cumulative-joint").save(tmp_path / "earlier", replicates=0)
     release = tt.load(tmp_path / "earlier")
     assert [level.sensitivity for level in release.measurements.plan.levels] == [50] * 3
     verification = release.verify()

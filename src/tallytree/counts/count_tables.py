@@ -146,8 +146,8 @@ def read_row_sizes(column: pa.ChunkedArray[Any], name: str, sizes: Sizes | None)
         return read_numbers(column, name)
     if not isinstance(sizes, SizeClasses):
         raise CountsError(
-            f"Column {show(name)} holds text, not sizes: if these are classes such as 5-9, say which there "
-            "are (sizes=tallytree.SizeClasses([1, 5, 10]), or --classes 1,5,10)."
+            f"Column {show(name)} must be whole numbers, and holds text: if these are classes such as 5-9, "
+            "say which there are (sizes=tallytree.SizeClasses([1, 5, 10]), or --classes 1,5,10)."
         )
     if column.null_count:
         raise CountsError(f"Column {show(name)} has {column.null_count} missing values.")
