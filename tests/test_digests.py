@@ -27,7 +27,7 @@ import tallytree as tt
 from tallytree.cli.manuals import MANUALS
 from tallytree.limits import one_processor
 from tallytree.privacy import digits
-from tallytree.publishing import pipeline
+from tallytree.releases import manifest
 from tallytree.research.reproduction import measuring, runs
 from tallytree.research.reproduction.rendering import write_html, write_markdown
 from tallytree.research.reproduction.reproduction_page import write_page
@@ -73,7 +73,7 @@ def frozen(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No chance, no clock, no threads."""
     monkeypatch.setattr(digits, "os", SimpleNamespace(urandom=Random(0).randbytes, getpid=os.getpid))
     monkeypatch.setattr(
-        pipeline, "datetime", SimpleNamespace(now=lambda zone: datetime(2026, 1, 1, tzinfo=UTC))
+        manifest, "datetime", SimpleNamespace(now=lambda zone: datetime(2026, 1, 1, tzinfo=UTC))
     )
     with one_processor():
         yield
