@@ -23,7 +23,6 @@ from scipy import stats
 import tallytree as tt
 from tallytree import arrays
 from tallytree.errors import InputError, MechanismError
-from tallytree.limits import count_processors, one_processor
 from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.direct_cp import DirectCP
 from tallytree.mechanisms.direct_dp import DirectDP
@@ -35,6 +34,7 @@ from tallytree.privacy.neighbours import Bounds, enumerate_additions
 from tallytree.privacy.noise import Advance, Fill, Noise
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import QUERIES
+from tallytree.progress import count_processors, one_processor
 from tallytree.research.auditing import audit_run, exact_losses
 from tallytree.research.auditing.attack import (
     ERROR,
