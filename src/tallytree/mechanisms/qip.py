@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from tallytree.errors import MechanismError, name_choices, show
 from tallytree.mechanisms.base import Mechanism
-from tallytree.solvers.general.qip_solvers import SOLVERS
+from tallytree.solvers.general import SOLVERS
 
 
 @dataclass(frozen=True, kw_only=True)

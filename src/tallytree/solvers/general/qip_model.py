@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
+from tallytree.solvers.general import SOLVERS
 from tallytree.solvers.general.conditions import (
     Conditions,
     write_cumulative_conditions,
     write_sizes_conditions,
 )
 from tallytree.solvers.general.qip_program import Program, Row
-from tallytree.solvers.general.qip_solvers import SOLVERS
 from tallytree.solvers.solution import Solution, add_weighted_squares, weigh_levels
 
 if TYPE_CHECKING:
