@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.counts.count_files import KEY, write_counts
-from tallytree.drawing.curves import Curve, draw_titled
+from tallytree.drawing.charts import Curve, draw_titled
 from tallytree.errors import CountsError, FolderError, InputError, MechanismError, PrivacyError, SpecError
 from tallytree.planning.advice import AROUND, Advice, advise, even_split, find_split, write_spec
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast, parse_goal

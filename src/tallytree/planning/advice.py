@@ -15,7 +15,7 @@ from itertools import permutations
 from typing import Any
 
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.drawing.curves import Curve, draw_titled
+from tallytree.drawing.charts import Curve, draw_titled
 from tallytree.drawing.pictures import Picture
 from tallytree.errors import MechanismError, PrivacyError
 from tallytree.mechanisms.base import Mechanism

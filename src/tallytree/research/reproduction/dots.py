@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tallytree.drawing.elements import (
+from tallytree.drawing.pictures import (
     COLOURS,
     Axis,
     draw_cross,

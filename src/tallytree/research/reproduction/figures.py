@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from tallytree.drawing.curves import Curve, draw
+from tallytree.drawing.charts import Curve, draw
 from tallytree.research.reproduction.document import Figure, Table, number, seconds, with_deviation
 from tallytree.research.reproduction.dots import Mark, Panel, draw_dots
 from tallytree.research.reproduction.paper_figures import Figures, Variant, find_figures, find_variants

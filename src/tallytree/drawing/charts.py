@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from tallytree.drawing.elements import (
+from tallytree.drawing.pictures import (
     COLOURS,
     Axis,
+    Picture,
     draw_cross,
     draw_dot,
     draw_frame,
@@ -21,7 +22,6 @@ from tallytree.drawing.elements import (
     write,
     write_title,
 )
-from tallytree.drawing.pictures import Picture
 
 LABEL_GAP = 17
 CROSS_GAP = 13
