@@ -112,7 +112,8 @@ class Axis:
         for value, text in self.ticks:
             x = self.place(value)
             yield element("path", d=f"M{x:.1f} {top}V{bottom}", class_="grid")
-            yield write(x, bottom + 18, text, text_anchor="middle")
+            if text:
+                yield write(x, bottom + 18, text, text_anchor="middle")
 
     def draw_rows(self, left: float, right: float) -> Iterator[str]:
         """Yield a line for each tick of an axis along the left side, with its label before it."""
