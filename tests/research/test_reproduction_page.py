@@ -1,10 +1,12 @@
 """The whole of ``tallytree reproduce``: its page, its files, its errors."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -197,6 +199,25 @@ def test_text_is_text() -> None:
     assert "<i>M</i><sub>c</sub><sup>ch</sup>" in page
     assert "<script>" not in page
     assert '<td class="n p">1</td>' in page
+
+
+def test_a_hostile_name_stays_text() -> None:
+    names = (
+        "<img onerror=alert(1)>",
+        "[a](javascript:alert(1))",
+        "![b](//elsewhere/b.png)",
+        "<https://elsewhere>",
+        "one ` tick",
+        "2 * 3 * 4 in a_b_c",
+        "`</code><script>`",
+        "&lt;script>",
+    )
+    for name in names:
+        page = write_html([Heading(1, "Title"), Paragraph(name), Table([name], [[name]])])
+        check_html(page)
+        assert not re.search("<(img|a|script)[ >]", page.partition("</nav>")[2])
+        shown = re.sub("<[^>]+>", "", page.partition("</nav>")[2])
+        assert unescape(shown).split("\n")[1] == name.replace("`", "" if name.count("`") == 2 else "`")
 
 
 def test_pictures_become_png(study: Study) -> None:
