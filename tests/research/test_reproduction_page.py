@@ -1,5 +1,6 @@
 """The whole of ``tallytree reproduce``: its page, its files, its errors."""
 
+import json
 import os
 import re
 import signal
@@ -25,10 +26,12 @@ from tallytree.research.reproduction.document import (
     Note,
     Paragraph,
     Table,
+    with_deviation,
 )
 from tallytree.research.reproduction.paper_figures import Variant, list_contenders
 from tallytree.research.reproduction.rendering import write_html, write_markdown
 from tallytree.research.reproduction.reproduction_page import choose_settings, write_page
+from tallytree.research.reproduction.run_results import Spread
 from tallytree.research.reproduction.runs import FULL, QUICK, Failure, Job, Run, Source, run_jobs
 from tallytree.research.reproduction.study import Study, make_report, measure_study
 from tallytree.research.reproduction.study_data import COUNTY_FILE, KUO_FILE, load_datasets
@@ -367,11 +370,17 @@ def test_all_is_written(study: Study, tmp_path: Path, monkeypatch: pytest.Monkey
         command="tallytree reproduce", tell=lambda text, done, total: None,
     )  # fmt: skip
     assert sorted(path.name for path in made.folder.iterdir()) == [
-        "figures", "page.html", "page.md", "results",
+        "figures", "page.html", "page.md", "results", "results.json",
     ]  # fmt: skip
     assert len(list((made.folder / "figures").glob("*.svg"))) == 6
     text = (made.folder / "page.md").read_text(encoding="utf-8")
     assert "](figures/scalability.svg)" in text
+    results = json.loads((made.folder / "results.json").read_text(encoding="utf-8"))
+    assert list(results) == [dataset.name for dataset in study.datasets]
+    for row in (row for rows in results.values() for row in rows if "runs" in row):
+        shown = [Spread(mean, off, row["runs"]) for mean, off in row["L1, thousands"].values()]
+        assert "(" in row["mechanism"] or all(with_deviation(each) in text for each in shown)
+    assert any("given up after s" in row for row in results["census"])
     assert any(isinstance(block, Claim) for block in made.blocks)
     (made.folder / "page.html").unlink()
     (made.folder / "page.html").mkdir()
