@@ -23,8 +23,8 @@ from tallytree.datasets import make_census, read_county_table
 from tallytree.errors import InputError
 from tallytree.files import write_whole
 from tallytree.intervals.replicates import make_intervals
-from tallytree.limits import count_processors
 from tallytree.privacy.accuracy import find_count_deviation
+from tallytree.progress import count_processors
 from tallytree.releases.interval_bounds import Intervals
 from tallytree.releases.statistics import list_statistics, summarize
 from tallytree.research.reproduction.document import Goal

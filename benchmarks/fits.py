@@ -12,7 +12,7 @@ from benchmarks.instances import Instance, make_instance, take_turns
 from benchmarks.records import Data, Table, write_seconds
 from benchmarks.settings import Settings
 from benchmarks.timing import Missing, Timing, attempt_all
-from tallytree.limits import MAX_CHAIN_WEIGHT_SUM
+from tallytree.arrays import MAX_CHAIN_WEIGHT_SUM
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.solvers.isotonic import fit_isotonic, fit_isotonic_rows

@@ -19,7 +19,7 @@ from benchmarks.timing import (
     return_freed_memory,
     tell,
 )
-from tallytree.drawing.curves import Curve, draw
+from tallytree.drawing.charts import Curve, draw
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 

@@ -21,7 +21,7 @@ from benchmarks.relaxations import RelaxedPoint, TreePoint, relax_point, relax_t
 from benchmarks.solvers import DIRECT_SOLVERS, JOINT_SOLVERS, Solver
 from benchmarks.timing import LEAST_SIZES, Timing, find_growth, peak_memory, reset_peak, tell, time_call
 from tallytree.datasets.invented import generate_city
-from tallytree.drawing.curves import Curve, draw
+from tallytree.drawing.charts import Curve, draw
 from tallytree.errors import MechanismError
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant

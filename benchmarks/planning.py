@@ -18,6 +18,7 @@ from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError
 from tallytree.planning.advice import Advice, advise
 from tallytree.planning.forecasts import Forecast, LevelError, forecast, parse_goal
+from tallytree.privacy.budget import Budget
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.study_data import COUNTY_FILE
 
@@ -94,16 +95,13 @@ Case = tuple[Advice, Forecast, Forecast]
 
 def _check(truth: tt.GroupCounts, stand_in: tt.GroupCounts, epsilon: str, runs: int) -> Case:
     print(f"epsilon {epsilon}", file=sys.stderr, flush=True)
-    levels = truth.hierarchy.levels
+    budget, levels = Budget(epsilon=epsilon), truth.hierarchy.levels
     goal = parse_goal("l1", levels)
-    advice = advise(stand_in, epsilon=epsilon, goal=goal, mechanism="cumulative-joint")
-    even = dict.fromkeys(levels, 1)
+    advice = advise(stand_in, budget, goal=goal, mechanism="cumulative-joint")
     return (
         advice,
-        forecast(
-            truth, epsilon=epsilon, mechanism="cumulative-joint", budget=advice.planned.budget, runs=runs
-        ),
-        forecast(truth, epsilon=epsilon, mechanism="cumulative-dp", budget=even, runs=runs),
+        forecast(truth, budget, mechanism="cumulative-joint", split=advice.planned.budget, runs=runs),
+        forecast(truth, budget, mechanism="cumulative-dp", split=dict.fromkeys(levels, 1), runs=runs),
     )
 
 

@@ -23,7 +23,7 @@ from benchmarks.relaxations import relax_values
 from benchmarks.settings import Settings
 from benchmarks.timing import Missing, attempt_all, peak_memory, reset_peak, time_call
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import count_processors
+from tallytree.progress import count_processors
 from tallytree.research.reproduction.runs import Failure
 from tallytree.solvers.solution import weigh_levels
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_nation
-from tallytree.drawing.elements import COLOURS, draw_frame, element, spread, write
+from tallytree.drawing.pictures import COLOURS, draw_frame, element, spread, write
 
 PICTURE = Path(__file__).parent.parent / "pictures" / "nation.svg"
 SEED = 2010

@@ -279,6 +279,14 @@ def check_refused(outcome: Outcome, folder: Path, words: str = ".", *, code: int
     check_message(message, folder)
 
 
+def check_ended(outcome: Outcome, code: int) -> None:
+    """An end before its time, by an interruption or by a fault of our own: no output, nothing shown."""
+    assert outcome.code == code, outcome.err
+    assert outcome.out == ""
+    assert "Traceback" not in outcome.err
+    check_secrets(outcome.err)
+
+
 def check_message(message: str, *hide: Path) -> None:
     """One or two short sentences on one line, without anything of the data."""
     for path in hide:  # where the tests run may be a long way down, and holds numbers
@@ -303,6 +311,14 @@ def check_secrets(text: str, *hide: Path) -> None:
 def list_all(folder: Path) -> list[str]:
     """Everything below a folder, hidden files as well."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+@contextmanager
+def unchanged(folder: Path) -> Iterator[None]:
+    """Something that must leave nothing behind in a folder."""
+    before = list_all(folder)
+    yield
+    assert list_all(folder) == before
 
 
 def read_all(folder: Path) -> dict[str, bytes]:

@@ -25,8 +25,8 @@ import pytest
 
 import tallytree as tt
 from tallytree.cli.manuals import MANUALS
-from tallytree.limits import one_processor
 from tallytree.privacy import digits
+from tallytree.progress import one_processor
 from tallytree.releases import manifest
 from tallytree.research.reproduction import measuring, runs
 from tallytree.research.reproduction.rendering import write_html, write_markdown

@@ -15,8 +15,35 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import CountsError
-from tallytree.limits import MAX_GROUPS
 from tallytree.sizes import find_whole
+
+# The largest numbers the software works with, chosen so that 64-bit integers never overflow.
+#
+# The cost of a single exchange is at most the sum over levels of w (2 |n^ - n~| + 1), below
+# 2^20 (2 (2^39 + 2^39) + 1) < 2^62, and two such costs are added. In the chain model the weights of all
+# points add up to at most MAX_CHAIN_WEIGHT_SUM x MAX_CELLS = 2^62; weighted values go beyond 64 bits, and are
+# never formed (``solvers/isotonic.py``).
+
+MAX_GROUPS = 2**39
+"""Groups in a dataset: 550 billion."""
+
+MAX_MEASURED = 2**39
+"""Noisy answers are clipped to plus or minus this: post-processing that costs no privacy."""
+
+MAX_WEIGHT_SUM = 2**20
+"""The sum of the levels' integer weights: enough for any split of the budget in thousandths."""
+
+MAX_CHAIN_WEIGHT_SUM = 2**31
+"""The sum of the weights in the chain model, whose levels differ in noise as much as in regions."""
+
+MAX_SCALE = 2**32
+"""The noise scale of a level: its noise stays below MAX_MEASURED with probability 1 - exp(-128)."""
+
+MAX_CELLS = 2**31
+"""Regions times sizes of one level."""
+
+FORBIDDEN = 2**62
+"""A cost above every real one, to which one real cost can be added without overflow."""
 
 # Rows of whole numbers of which most are zero: only the others are kept.
 

@@ -13,8 +13,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from tallytree.limits import count_processors
-from tallytree.progress import are_held, hold_signals
+from tallytree.progress import are_held, count_processors, hold_signals
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Item = TypeVar("Item")
@@ -24,7 +23,7 @@ PACKAGE = Path(__file__).parent
 SOURCES = (
     *sorted((PACKAGE / "solvers").rglob("*.py")),
     PACKAGE / "privacy" / "digits.py",
-    PACKAGE / "limits.py",
+    PACKAGE / "arrays.py",
     PACKAGE / "kernels.py",
 )
 """Where kernels are, and what is compiled into them."""

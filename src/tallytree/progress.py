@@ -1,8 +1,10 @@
-"""Reports of progress to whoever waits, and signals that are deferred."""
+"""How work is run: on how many processors, with which reports of progress, and with signals deferred."""
 
+import os
 import signal
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from threading import get_ident, main_thread
 from types import FrameType
 
@@ -102,3 +104,30 @@ Progress = Callable[[str, int], Callable[[int], None]]
 def no_progress(what: str, steps: int) -> Callable[[int], None]:
     """Report nothing."""
     return lambda done: None
+
+
+# How many processors this process may use.
+
+_MOST: ContextVar[int | None] = ContextVar("most", default=None)
+
+
+def count_processors() -> int:
+    """Return how many processors this process may use (fewer than the machine's under a CPU limit)."""
+    most = _MOST.get()
+    if most == 1:
+        return 1
+    found = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(found, most or found)
+
+
+@contextmanager
+def one_processor() -> Iterator[None]:
+    """Use only one processor within the block.
+
+    On a few rows, handing them to a thread takes longer than the work itself.
+    """
+    before = _MOST.set(1)
+    try:
+        yield
+    finally:
+        _MOST.reset(before)

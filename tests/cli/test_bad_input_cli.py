@@ -29,6 +29,7 @@ from tests.bad_input_support import (
     Bench,
     Case,
     Commands,
+    check_ended,
     check_refused,
     check_secrets,
     full_disk,
@@ -36,6 +37,7 @@ from tests.bad_input_support import (
     list_cases,
     no_noise,
     run_process,
+    unchanged,
     write_files,
 )
 from tests.commands import Outcome, Run, make_words
@@ -244,22 +246,20 @@ def test_hostile_names_are_only_data(where: str, name: str, run: Run, place: Pat
     region = name if where == "region" else "GA"
     write_csv(place / "hostile.csv", [column, "size", groups], [region, 1, 5], ["other", 2, 6])
     more = [f"--{where}", name] if where in ("root", "root-level", "groups") else []
-    before = list_all(place)
-    outcome = run(*release(*more, source="hostile.csv", region=column))
-    if outcome.code:
-        check_refused(outcome, place)
-        assert list_all(place) == before
-        return
-    assert outcome.err == ""
-    hierarchy = tt.load("out").hierarchy
-    assert hierarchy.levels == (name if where == "root-level" else "root", column)
-    leaves = sorted([region, "other"])
-    assert hierarchy.leaves == tuple((name if where == "root" else "all", leaf) for leaf in leaves)
-    if where == "column" and name.startswith("[bold]"):
-        assert name in outcome.out
-    assert run("verify", "out").code == 0
-    shutil.rmtree("out")
-    assert list_all(place) == before
+    with unchanged(place):
+        outcome = run(*release(*more, source="hostile.csv", region=column))
+        if outcome.code:
+            check_refused(outcome, place)
+            return
+        assert outcome.err == ""
+        hierarchy = tt.load("out").hierarchy
+        assert hierarchy.levels == (name if where == "root-level" else "root", column)
+        leaves = sorted([region, "other"])
+        assert hierarchy.leaves == tuple((name if where == "root" else "all", leaf) for leaf in leaves)
+        if where == "column" and name.startswith("[bold]"):
+            assert name in outcome.out
+        assert run("verify", "out").code == 0
+        shutil.rmtree("out")
 
 
 @pytest.mark.parametrize("key", [key for key in HOSTILE_NAMES if key not in ("parent", "long")])
@@ -303,9 +303,8 @@ def test_full_disk_leaves_nothing_behind(
         monkeypatch.setattr(os, "fsync", full_disk)
     if when == "before":
         monkeypatch.setattr(Path, "mkdir", full_disk)
-    before = list_all(place)
-    check_refused(run(*release()), place, "'out' cannot be written: No space left on device")
-    assert list_all(place) == before
+    with unchanged(place):
+        check_refused(run(*release()), place, "'out' cannot be written: No space left on device")
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a place where even root may not write")
@@ -337,12 +336,8 @@ def test_an_interruption_leaves_nothing_behind(
     stop: Callable[..., None], code: int, run: Run, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ExactNoise, "draw", stop)
-    before = list_all(place)
-    outcome = run(*release())
-    assert outcome.code == code
-    assert outcome.out == ""
-    assert "Traceback" not in outcome.err
-    assert list_all(place) == before
+    with unchanged(place):
+        check_ended(run(*release()), code)
 
 
 @pytest.mark.parametrize("kind", [RuntimeError, AssertionError, RecursionError])
@@ -353,14 +348,10 @@ def test_a_fault_of_our_own_shows_nothing(
         raise kind(SECRET)
 
     monkeypatch.setattr(ExactNoise, "draw", fail)
-    before = list_all(place)
-    outcome = run(*release())
-    assert outcome.code == 70
-    assert outcome.out == ""
+    with unchanged(place):
+        outcome = run(*release())
+    check_ended(outcome, 70)
     assert outcome.err.startswith(f"Error: Something went wrong inside tallytree ({kind.__name__})")
-    assert "Traceback" not in outcome.err
-    check_secrets(outcome.err)
-    assert list_all(place) == before
 
 
 def test_a_changed_count_fails_its_check(run: Run, place: Path) -> None:

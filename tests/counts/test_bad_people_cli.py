@@ -43,12 +43,14 @@ from tests.bad_input_support import (
     Bench,
     Case,
     Commands,
+    check_ended,
     check_refused,
     check_secrets,
     full_disk,
     list_all,
     list_cases,
     run_process,
+    unchanged,
     write_files,
 )
 from tests.commands import Run, make_words
@@ -402,13 +404,9 @@ def test_an_interruption_while_counting_leaves_nothing_behind(
     monkeypatch.setattr(DuckDBSession, "_find_progress", lambda session: signal.raise_signal(number))
     monkeypatch.setattr(DuckDBSession, "_interrupt", watch)
     words = words_of(command, source=str(many), hierarchy="regions.csv", spill_folder="spill")
-    before = list_all(place)
-    outcome = run(*words)
-    assert outcome.code == code
-    assert outcome.out == ""
-    assert "Traceback" not in outcome.err
+    with unchanged(place):
+        check_ended(run(*words), code)
     assert ended == [duckdb.InterruptException]  # the engine has stopped, too
-    assert list_all(place) == before
 
 
 @pytest.mark.parametrize("out", ["out.parquet", "out-sensitive.csv"])
@@ -427,9 +425,8 @@ def test_a_full_disk_leaves_no_counts_behind(
         monkeypatch.setattr(pa_csv, "write_csv", write_half)
     if when == "flush":
         monkeypatch.setattr(os, "fsync", full_disk)
-    before = list_all(place)
-    check_refused(run(*count(out=out)), place, f"'{out}' cannot be written: No space left on device")
-    assert list_all(place) == before
+    with unchanged(place):
+        check_refused(run(*count(out=out)), place, f"'{out}' cannot be written: No space left on device")
 
 
 FILE_LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2**19, 2**19))"
@@ -437,9 +434,8 @@ FILE_LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2**19,
 
 def test_no_space_to_spill_to_is_one_clear_error(many: Path, place: Path) -> None:
     words = count(source=str(many), memory_limit="40MB", spill_folder="spill")
-    before = list_all(place)
-    check_refused(run_process(place, *words, setup=FILE_LIMIT), place, "space (left )?to spill to")
-    assert list_all(place) == before
+    with unchanged(place):
+        check_refused(run_process(place, *words, setup=FILE_LIMIT), place, "space (left )?to spill to")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -455,13 +451,9 @@ def test_a_fault_of_our_own_shows_nothing(run: Run, place: Path, monkeypatch: py
         raise RuntimeError(SECRET)
 
     monkeypatch.setattr(Counter, "count", fail)
-    before = list_all(place)
     for words in (count(), release()):
-        outcome = run(*words)
-        assert outcome.code == 70
-        assert outcome.out == ""
-        check_secrets(outcome.err)
-        assert list_all(place) == before
+        with unchanged(place):
+            check_ended(run(*words), 70)
 
 
 # What a release from people says
@@ -623,14 +615,13 @@ def test_a_database_is_counted_by_its_url_and_no_password_is_shown(
 ) -> None:
     table = 'people"; DROP TABLE people; --'
     fill(postgres, table, pa.table({"household": [1, 1, 2], "state": ["GA", "GA", SECRET]}))
-    before = list_all(place)
     wrong = re.sub(r"//.*@", f"//tester:{SECRET}@", postgres)
-    check_refused(run(*count(source=wrong, table=table)), place, "no connection to the database")
-    check_refused(run(*release(source=postgres, table="people")), place, "no table 'people': there is")
-    check_refused(
-        run(*count(source=postgres, table=table, frame="no")), place, "In the frame: .*no table 'no'"
-    )
-    assert list_all(place) == before
+    with unchanged(place):
+        check_refused(run(*count(source=wrong, table=table)), place, "no connection to the database")
+        check_refused(run(*release(source=postgres, table="people")), place, "no table 'people': there is")
+        check_refused(
+            run(*count(source=postgres, table=table, frame="no")), place, "In the frame: .*no table 'no'"
+        )
     outcome = run(*count(source=postgres, table=table))
     assert outcome.code == 0, outcome.err
     assert "secret" not in outcome.out + outcome.err
@@ -657,13 +648,11 @@ def test_an_interruption_ends_the_query_of_the_server(
 
         main_thread = threading.get_ident()
         helper = threading.Thread(target=stop_when_it_runs)
-        before = list_all(place)
         helper.start()
-        outcome = run(*count(source=postgres, table="slow", hierarchy="regions.csv", person="person"))
+        with unchanged(place):
+            outcome = run(*count(source=postgres, table="slow", hierarchy="regions.csv", person="person"))
         helper.join()
-        assert outcome.code == code
-        assert outcome.out == ""
-        assert list_all(place) == before
+        check_ended(outcome, code)
         wait_for(0)
 
 
@@ -707,16 +696,15 @@ def test_a_session_of_our_own_shows_nothing_and_leaves_nothing(
 ) -> None:
     need(shutil.which("java") or os.environ.get("JAVA_HOME"), "Java")
     (place / "long.csv").write_text(HEADER + ROWS + f"1,{SECRET},{SECRET},1,{COUNT}\n")
-    before = list_all(place)
     source = str(many) if number else "long.csv"
     command = count(source=source, engine="spark", master="local[1]", spill_folder="spill")
     start = [sys.executable, "-c", OWN_SESSION, str(number), *command]
-    done = subprocess.run(start, cwd=place, capture_output=True, text=True, check=False)
+    with unchanged(place):
+        done = subprocess.run(start, cwd=place, capture_output=True, text=True, check=False)
     assert done.stdout == f"{code} None\n", done.stderr
     check_secrets(done.stderr.replace(str(place), "PATH"))
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[-1].startswith(words)
-    assert list_all(place) == before
 
 
 def test_what_was_left_out_is_told_on_standard_error_alone(run: Run, place: Path) -> None:

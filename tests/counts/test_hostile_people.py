@@ -14,7 +14,7 @@ import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
-from tests.bad_input_support import HOSTILE_NAMES, list_all
+from tests.bad_input_support import HOSTILE_NAMES, unchanged
 from tests.counts.people import as_cells
 
 NAMES = {
@@ -158,10 +158,9 @@ def test_paths_are_only_names(kind: str, key: str, tmp_path: Path) -> None:
     path = WRITERS[kind](make_people(PLAIN), folder / name)
     (tmp_path / "frame").mkdir()
     frame = WRITERS[kind](make_people(PLAIN), tmp_path / "frame" / name)
-    before = list_all(tmp_path)
-    assert count([str(path)], PLAIN, frame=frame, engine=tt.Engine(spill_folder=folder)) == expect()
-    assert tt.read_hierarchy(path, regions=["region", "below"]).leaves[0] == ("all", "north", "x")
-    assert list_all(tmp_path) == before
+    with unchanged(tmp_path):
+        assert count([str(path)], PLAIN, frame=frame, engine=tt.Engine(spill_folder=folder)) == expect()
+        assert tt.read_hierarchy(path, regions=["region", "below"]).leaves[0] == ("all", "north", "x")
 
 
 def test_a_long_file_name_is_only_a_name(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tallytree.mechanisms.registry import find_default
 from tallytree.planning.advice import FINAL_RUNS, Advice, advise
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast
 from tallytree.planning.stand_ins import invent_from_totals, read_release
+from tallytree.privacy.budget import Budget
 from tallytree.privacy.neighbours import TOTALS, Neighbours, Protected, TotalKind
 from tallytree.sizes import Sizes
 from tests.commands import Run
@@ -52,8 +53,16 @@ def make_stand_in(sizes: Sizes, *, bounds: tt.Bounds | None = None) -> tt.GroupC
     return tt.GroupCounts(h, sizes, leaf, bounds=bounds)
 
 
-def plan_for(promise: Promise, sizes: Sizes = CLASSES, **given: Any) -> Advice:
-    return advise(make_stand_in(sizes), epsilon=1, goal=Goal("l1"), **{**promise._asdict(), **given})
+def plan_for(
+    promise: Promise,
+    sizes: Sizes = CLASSES,
+    *,
+    mechanism: str | None = None,
+    bounds: tt.Bounds | None = None,
+    **given: Any,
+) -> Advice:
+    budget = Budget(**{"epsilon": 1, **promise._asdict(), **given})
+    return advise(make_stand_in(sizes), budget, goal=Goal("l1"), mechanism=mechanism, bounds=bounds)
 
 
 # What is expected is what comes true, for this promise and for no other.
@@ -101,7 +110,7 @@ def test_a_forecast_comes_true_for_its_promise_and_for_no_other(
     counts, mechanism = make_stand_in(sizes), find_default(Neighbours(**promise._asdict()), sizes)
     found = repeat(counts, promise, mechanism)
     right, wrong = (
-        forecast(counts, epsilon=1, mechanism=mechanism, budget=BUDGET, runs=RUNS, **kind._asdict())
+        forecast(counts, Budget(epsilon=1, **kind._asdict()), mechanism=mechanism, split=BUDGET, runs=RUNS)
         for kind in (promise, other)
     )
     assert find_distance(found["l1"], [level.l1 for level in right.levels]) < FAR
@@ -125,11 +134,10 @@ def test_advice_is_for_what_is_promised(promise: Promise, sizes: Sizes) -> None:
     for case in (advice.planned, advice.even, *advice.others, *advice.trade_off):
         assert case == forecast(
             make_stand_in(sizes),
-            epsilon=case.epsilon,
+            Budget(epsilon=case.epsilon, **promise._asdict()),
             mechanism=case.mechanism,
-            budget=case.budget,
+            split=case.budget,
             runs=FINAL_RUNS,
-            **promise._asdict(),
         )
     facts = advice.to_dict()
     assert Promise(facts["protect"], facts["total"]) == promise
@@ -140,12 +148,14 @@ def test_advice_is_for_what_is_promised(promise: Promise, sizes: Sizes) -> None:
 def test_the_split_suits_the_mechanism_that_is_recommended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another than the default is better with the default's split, and better still with its own."""
 
-    def pretend(stand_in: tt.GroupCounts, **given: Any) -> Forecast:
+    def pretend(
+        stand_in: tt.GroupCounts, budget: Budget, *, mechanism: str, split: dict[str, int], **given: Any
+    ) -> Forecast:
         best = {"cumulative-joint": (80, 500.0), "direct-dp": (20, 100.0)}
-        share, least = best.get(given["mechanism"], (50, 1000.0))
-        l1 = least + abs(given["budget"]["nation"] - share)
+        share, least = best.get(mechanism, (50, 1000.0))
+        l1 = least + abs(split["nation"] - share)
         level = LevelError("nation", 1, l1, 0.0, 0.0, 0.0, 0.0, 0.0)
-        return Forecast(given["mechanism"], Fraction(given["epsilon"]), given["budget"], "public", (level,))
+        return Forecast(mechanism, Fraction(str(budget.epsilon)), split, "public", (level,))
 
     monkeypatch.setattr("tallytree.planning.advice.forecast", pretend)
     advice = plan_for(Promise("person", "public"))
@@ -174,7 +184,7 @@ def test_a_total_is_taken_as_a_release_of_the_stand_in_would() -> None:
     ):
         known = make_stand_in((1, 8))
         counts = tt.GroupCounts(known.hierarchy, (low, low + 7), known.leaf, has_frame=has_frame)
-        advice = advise(counts, epsilon=1, goal=Goal(), mechanism="direct-dp")
+        advice = advise(counts, Budget(epsilon=1), goal=Goal(), mechanism="direct-dp")
         assert advice.neighbours.total == kind == tt.release(counts, epsilon=1).measurements.plan.total
 
 
@@ -187,7 +197,7 @@ def test_bounds_on_a_person_are_refused_where_whole_groups_are_protected() -> No
             plan_for(Promise("group", total), bounds=tt.Bounds(max_quantity=9))
     # Those of the stand-in are about another promise, and not asked for.
     bounded = make_stand_in(CLASSES, bounds=tt.Bounds(max_quantity=9))
-    advice = advise(bounded, epsilon=1, goal=Goal(), mechanism="direct-dp", protect="group")
+    advice = advise(bounded, Budget(epsilon=1, protect="group"), goal=Goal(), mechanism="direct-dp")
     assert advice.neighbours.bounds == tt.Bounds()
     assert advice.planned == plan_for(Promise("group", "public"), mechanism="direct-dp").planned
 
@@ -264,7 +274,9 @@ def test_the_command_shows_how_far_off_a_private_number_of_groups_is(run: Run, t
     assert ["groups off" in text for text in shown.values()] == [False, True]
     for total, text in shown.items():
         assert f"with a {total} list of groups" in " ".join(text.split())
-    expected = advise(make_stand_in(CLASSES), epsilon=1, goal=Goal(), total="private").planned.levels[1]
+    expected = advise(make_stand_in(CLASSES), Budget(epsilon=1, total="private"), goal=Goal()).planned.levels[
+        1
+    ]
     (row,) = [line.split() for line in shown["private"].splitlines() if line.strip().startswith("state  ")]
     assert f"{expected.emd_above:,.1f}" in row  # and not that from below
     assert f"{expected.groups_off:,.1f}" in row
@@ -371,11 +383,9 @@ def test_a_plan_on_invented_firms_expects_the_errors_of_firms() -> None:
     def expect(counts: npt.NDArray[np.int64]) -> float:
         found = forecast(
             tt.GroupCounts(h, classes, counts),
-            epsilon=1,
+            Budget(epsilon=1, protect="group", total="private"),
             mechanism="direct-dp",
-            budget=BUDGET,
-            protect="group",
-            total="private",
+            split=BUDGET,
             runs=FINAL_RUNS,
         )
         return found.total_l1

@@ -21,16 +21,17 @@ from typer.testing import CliRunner
 import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.counts.count_files import KEY, write_counts
-from tallytree.drawing.curves import Curve, draw_titled
+from tallytree.drawing.charts import Curve, draw_titled
 from tallytree.errors import CountsError, FolderError, InputError, MechanismError, PrivacyError, SpecError
 from tallytree.planning.advice import AROUND, Advice, advise, even_split, find_split, write_spec
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast, parse_goal
 from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table, set_bounds
-from tallytree.privacy.budget import parse_exact
+from tallytree.privacy.budget import Budget, parse_exact
 from tallytree.privacy.neighbours import Neighbours, TotalKind
 from tests.commands import Run
 
 LEVELS = ("nation", "state")
+EPSILON_1 = Budget(epsilon=1)
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_an_even_split_adds_up() -> None:
 
 
 def test_a_forecast_is_the_mean_of_runs(stand_in: tt.GroupCounts) -> None:
-    found = forecast(stand_in, epsilon=1, mechanism="direct-dp", budget={"nation": 30, "state": 70}, runs=3)
+    found = forecast(stand_in, EPSILON_1, mechanism="direct-dp", split={"nation": 30, "state": 70}, runs=3)
     budget = {"nation": 3, "state": 7}
     runs = [
         tt.simulate(stand_in, epsilon=1, mechanism="direct-dp", seed=seed, budget=budget) for seed in range(3)
@@ -126,7 +127,7 @@ def test_the_planned_split_is_better_than_an_even_one(stand_in: tt.GroupCounts) 
         announced[what], told[what] = steps, []
         return told[what].append
 
-    advice = advise(stand_in, epsilon="1/2", goal=Goal("l1"), progress=begin)
+    advice = advise(stand_in, Budget(epsilon="1/2"), goal=Goal("l1"), progress=begin)
     assert advice.planned.total_l1 <= advice.even.total_l1
     assert advice.planned.total_l1 <= min(case.total_l1 for case in advice.others)
     assert len(advice.others) > 2
@@ -143,19 +144,19 @@ def test_the_planned_split_is_better_than_an_even_one(stand_in: tt.GroupCounts) 
 
 
 def test_a_limit_is_kept_where_it_can_be_and_said_where_not(stand_in: tt.GroupCounts) -> None:
-    free = advise(stand_in, epsilon=1, goal=Goal("l1"), mechanism="cumulative-joint")
+    free = advise(stand_in, EPSILON_1, goal=Goal("l1"), mechanism="cumulative-joint")
     root = free.planned.levels[0].l1
     assert not free.others
-    near = advise(stand_in, epsilon=1, goal=Goal("l1", "nation", 0.7 * root), mechanism="cumulative-joint")
+    near = advise(stand_in, EPSILON_1, goal=Goal("l1", "nation", 0.7 * root), mechanism="cumulative-joint")
     assert near.is_met
     assert near.planned.budget["nation"] > free.planned.budget["nation"]
-    never = advise(stand_in, epsilon="1/100", goal=Goal("l1", "state", 1.0), mechanism="direct-dp")
+    never = advise(stand_in, Budget(epsilon="1/100"), goal=Goal("l1", "state", 1.0), mechanism="direct-dp")
     assert not never.is_met
     assert never.enough is None
 
 
 def test_public_totals_are_planned_for(stand_in: tt.GroupCounts) -> None:
-    advice = advise(stand_in, epsilon=1, goal=Goal("emd"), public_totals="state")
+    advice = advise(stand_in, Budget(epsilon=1, public_totals="state"), goal=Goal("emd"))
     assert advice.planned.mechanism == "cumulative-joint"
     assert advice.to_dict()["public_totals"] == "state"
 
@@ -163,7 +164,7 @@ def test_public_totals_are_planned_for(stand_in: tt.GroupCounts) -> None:
 @pytest.mark.parametrize("name", ["direct-qp", "direct-qip"])
 def test_what_cannot_make_a_release_is_not_planned_for(stand_in: tt.GroupCounts, name: str) -> None:
     with pytest.raises(MechanismError, match="cannot be planned for"):
-        advise(stand_in, epsilon=1, goal=Goal(), mechanism=name)
+        advise(stand_in, EPSILON_1, goal=Goal(), mechanism=name)
 
 
 def test_sizes_are_invented_for_public_totals(tmp_path: Path) -> None:
@@ -300,9 +301,9 @@ def test_counts_of_people_cannot_stand_in(tmp_path: Path) -> None:
     ]
     for sensitive in (counts, counts.replace(counts.leaf + 1), counts.add_note("a note"), *read):
         with pytest.raises(CountsError, match="counted from records of people, so it is sensitive"):
-            advise(sensitive, epsilon=1, goal=Goal(), mechanism="direct-dp")
+            advise(sensitive, EPSILON_1, goal=Goal(), mechanism="direct-dp")
         with pytest.raises(CountsError, match="counted from records of people, so it is sensitive"):
-            forecast(sensitive, epsilon=1, mechanism="direct-dp", budget={"root": 50, "state": 50}, runs=1)
+            forecast(sensitive, EPSILON_1, mechanism="direct-dp", split={"root": 50, "state": 50}, runs=1)
     columns: dict[str, Any] = {"groups": "groups", "sizes": (1, 3), "root": "all", "root_level": "root"}
     table = pa_parquet.read_table(tmp_path / "counts.parquet")
     for source in (table, table.sort_by("groups"), tmp_path / "counts.parquet"):
@@ -311,7 +312,7 @@ def test_counts_of_people_cannot_stand_in(tmp_path: Path) -> None:
         with pytest.raises(CountsError, match="marked as sensitive"):
             read_table(source, regions=["state"], size="size", **columns)
     public = tt.GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)  # which says that they are public
-    forecast(public, epsilon=1, mechanism="direct-dp", budget={"root": 50, "state": 50}, runs=1)
+    forecast(public, EPSILON_1, mechanism="direct-dp", split={"root": 50, "state": 50}, runs=1)
 
 
 def test_a_link_to_the_table_to_release_cannot_stand_in_for_it(run: Run, tmp_path: Path) -> None:
@@ -398,11 +399,11 @@ def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple
 
 
 def test_a_plan_for_gaussian_noise(stand_in: tt.GroupCounts) -> None:
-    advice = advise(stand_in, epsilon=1, delta="1e-9", goal=Goal("l1"), mechanism="cumulative-dp")
+    advice = advise(stand_in, Budget(epsilon=1, delta="1e-9"), goal=Goal("l1"), mechanism="cumulative-dp")
     assert advice.to_dict()["delta"] == "1/1000000000"
     assert [case.epsilon for case in advice.trade_off][3] == 1
     assert 'delta = "1e-9"' in write_spec(advice, {})
-    pure = advise(stand_in, epsilon=1, goal=Goal("l1"), mechanism="cumulative-dp")
+    pure = advise(stand_in, EPSILON_1, goal=Goal("l1"), mechanism="cumulative-dp")
     assert pure.to_dict()["delta"] is None
     # Two levels and one record a person: Gaussian noise is the larger one, as docs/gaussian.md says.
     assert advice.planned.total_l1 > pure.planned.total_l1
@@ -416,7 +417,7 @@ UP_TO_NINE = tt.Bounds(max_quantity=9)
 def test_bounds_on_a_person_change_what_is_recommended(stand_in: tt.GroupCounts) -> None:
     """With quantities up to 9 the cumulative query needs nine times the noise, the sizes query no more."""
     ordinary, bounded = (
-        advise(stand_in, epsilon=1, goal=Goal("l1"), bounds=bounds) for bounds in (None, UP_TO_NINE)
+        advise(stand_in, EPSILON_1, goal=Goal("l1"), bounds=bounds) for bounds in (None, UP_TO_NINE)
     )
     assert ordinary.planned.mechanism == "cumulative-joint"
     assert bounded.planned.mechanism == "direct-dp"
@@ -447,10 +448,10 @@ def test_bounds_of_the_stand_in_are_kept_unless_others_are_given(
     assert again.bounds == tt.Bounds(max_records=2)
     np.testing.assert_array_equal(again.leaf, earlier.leaf)
     assert set_bounds(earlier, UP_TO_NINE) is earlier
-    advice = advise(earlier, epsilon=1, goal=Goal(), mechanism="direct-dp")
+    advice = advise(earlier, EPSILON_1, goal=Goal(), mechanism="direct-dp")
     assert advice.neighbours.bounds == UP_TO_NINE
     with pytest.raises(PrivacyError, match="Bounds"):
-        advise(stand_in, epsilon=1, goal=Goal(), bounds=cast(Any, 9))
+        advise(stand_in, EPSILON_1, goal=Goal(), bounds=cast(Any, 9))
 
 
 def test_the_command_plans_with_bounds_and_writes_them_down(
@@ -495,7 +496,7 @@ def test_a_plan_warns_of_what_protects_little(stand_in: tt.GroupCounts) -> None:
     most = Fraction(1, 10 * stand_in.total)
 
     def find_warnings(epsilon: str, delta: Fraction | None) -> list[str]:
-        advice = advise(stand_in, epsilon=epsilon, delta=delta, goal=Goal(), mechanism="direct-dp")
+        advice = advise(stand_in, Budget(epsilon=epsilon, delta=delta), goal=Goal(), mechanism="direct-dp")
         assert advice.to_dict()["warnings"] == advice.warnings
         assert max(case.epsilon for case in advice.trade_off) <= 1000
         return advice.warnings
@@ -510,10 +511,15 @@ def test_a_plan_warns_of_what_protects_little(stand_in: tt.GroupCounts) -> None:
 
 @pytest.mark.parametrize(
     ("given_", "why"),
-    [({"epsilon": "1001"}, "epsilon is too large"), ({"epsilon": "1", "delta": "0.9"}, "delta is too large")],
+    [
+        ({"epsilon": "1001"}, "epsilon is too large"),
+        ({"epsilon": "1", "delta": "0.9"}, "delta is too large"),
+        ({"rho": "1", "delta": "1e-9"}, "neither a rho nor a split"),
+        ({"epsilon": "1", "split": {"nation": 1, "state": 1}}, "neither a rho nor a split"),
+    ],
 )
 def test_what_no_release_may_have_is_not_planned(
     stand_in: tt.GroupCounts, given_: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(PrivacyError, match=why):
-        advise(stand_in, goal=Goal(), **given_)
+        advise(stand_in, Budget(**given_), goal=Goal())

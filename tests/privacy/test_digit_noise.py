@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
+from tallytree.arrays import MAX_SCALE
 from tallytree.errors import PrivacyError
-from tallytree.limits import MAX_SCALE
 from tallytree.privacy.digits import (
     DEPTH,
     MOST,

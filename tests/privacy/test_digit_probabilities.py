@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallytree.limits import MAX_SCALE
+from tallytree.arrays import MAX_SCALE
 from tallytree.privacy.digits import SPAN, Expansion, enclose_digit, enclose_exp, expand_probabilities
 from tests.privacy import naive_noise
 

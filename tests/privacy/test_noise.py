@@ -13,11 +13,11 @@ from benchmarks import noise as noise_benchmark
 
 import tallytree as tt
 from tallytree.errors import PrivacyError
-from tallytree.limits import count_processors
 from tallytree.privacy import noise as noise_module
 from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.door import NOISES
 from tallytree.privacy.noise import ExactNoise, Noise, OpenDPNoise, SeededNoise
+from tallytree.progress import count_processors
 from tests.privacy.noise_statistics import REJECT, check_levels, p_value
 
 Ints = npt.NDArray[np.int64]

@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.arrays import LevelArrays
+from tallytree.arrays import MAX_MEASURED, MAX_SCALE, LevelArrays
 from tallytree.errors import CountsError, MechanismError, PrivacyError
-from tallytree.limits import MAX_MEASURED, MAX_SCALE
 from tallytree.privacy.budget import MOST_DIGITS, Budget, parse_exact, show_exact, split_budget
 from tallytree.privacy.door import _add_and_clamp, measure
 from tallytree.privacy.neighbours import Bounds, Neighbours, check_bounds, enumerate_additions

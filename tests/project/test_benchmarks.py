@@ -27,7 +27,7 @@ from benchmarks.timing_leaks import TimedScale, count_up, find_leak, record_leak
 
 import tallytree as tt
 from tallytree.datasets.invented import MOST_PICKUPS, TAXIS, generate_city
-from tallytree.drawing.curves import Curve, draw
+from tallytree.drawing.charts import Curve, draw
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.paper_figures import Variant
 from tallytree.research.reproduction.runs import Child, Failure, run_in_child

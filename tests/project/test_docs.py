@@ -19,6 +19,8 @@ import pytest
 from scripts.readme import insert_table
 
 import tallytree as tt
+from tallytree.research.reproduction.document import with_deviation
+from tallytree.research.reproduction.run_results import Spread
 from tests.datasets import test_datasets_census as census
 from tests.datasets import test_datasets_taxi as taxi
 from tests.ledger.ledger_support import make_schema
@@ -256,3 +258,14 @@ def test_the_table_of_the_readme_is_that_of_the_pages() -> None:
     text = README.read_text(encoding="utf-8")
     assert insert_table(text) == text
     assert insert_table(text.replace("| **1,065** |", "| 1 |")) == text  # it would be noticed
+
+
+def test_the_results_of_the_reproduction_are_those_on_its_page() -> None:
+    folder = ROOT / "docs" / "reproduction"
+    page = (folder / "page.md").read_text(encoding="utf-8")
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    rows = [row for part in results.values() for row in part if "runs" in row]
+    assert len(rows) > 50
+    for row in rows:
+        for mean, off in (*row["L1, thousands"].values(), *row["EMD"].values()):
+            assert with_deviation(Spread(mean, off, row["runs"])) in page, row

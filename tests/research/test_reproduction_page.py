@@ -1,10 +1,13 @@
 """The whole of ``tallytree reproduce``: its page, its files, its errors."""
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
@@ -23,10 +26,12 @@ from tallytree.research.reproduction.document import (
     Note,
     Paragraph,
     Table,
+    with_deviation,
 )
 from tallytree.research.reproduction.paper_figures import Variant, list_contenders
 from tallytree.research.reproduction.rendering import write_html, write_markdown
 from tallytree.research.reproduction.reproduction_page import choose_settings, write_page
+from tallytree.research.reproduction.run_results import Spread
 from tallytree.research.reproduction.runs import FULL, QUICK, Failure, Job, Run, Source, run_jobs
 from tallytree.research.reproduction.study import Study, make_report, measure_study
 from tallytree.research.reproduction.study_data import COUNTY_FILE, KUO_FILE, load_datasets
@@ -199,6 +204,25 @@ def test_text_is_text() -> None:
     assert '<td class="n p">1</td>' in page
 
 
+def test_a_hostile_name_stays_text() -> None:
+    names = (
+        "<img onerror=alert(1)>",
+        "[a](javascript:alert(1))",
+        "![b](//elsewhere/b.png)",
+        "<https://elsewhere>",
+        "one ` tick",
+        "2 * 3 * 4 in a_b_c",
+        "`</code><script>`",
+        "&lt;script>",
+    )
+    for name in names:
+        page = write_html([Heading(1, "Title"), Paragraph(name), Table([name], [[name]])])
+        check_html(page)
+        assert not re.search("<(img|a|script)[ >]", page.partition("</nav>")[2])
+        shown = re.sub("<[^>]+>", "", page.partition("</nav>")[2])
+        assert unescape(shown).split("\n")[1] == name.replace("`", "" if name.count("`") == 2 else "`")
+
+
 def test_pictures_become_png(study: Study) -> None:
     pytest.importorskip("resvg_py")
     figure = next(block for block in make_page(study) if isinstance(block, Figure))
@@ -346,11 +370,17 @@ def test_all_is_written(study: Study, tmp_path: Path, monkeypatch: pytest.Monkey
         command="tallytree reproduce", tell=lambda text, done, total: None,
     )  # fmt: skip
     assert sorted(path.name for path in made.folder.iterdir()) == [
-        "figures", "page.html", "page.md", "results",
+        "figures", "page.html", "page.md", "results", "results.json",
     ]  # fmt: skip
     assert len(list((made.folder / "figures").glob("*.svg"))) == 6
     text = (made.folder / "page.md").read_text(encoding="utf-8")
     assert "](figures/scalability.svg)" in text
+    results = json.loads((made.folder / "results.json").read_text(encoding="utf-8"))
+    assert list(results) == [dataset.name for dataset in study.datasets]
+    for row in (row for rows in results.values() for row in rows if "runs" in row):
+        shown = [Spread(mean, off, row["runs"]) for mean, off in row["L1, thousands"].values()]
+        assert "(" in row["mechanism"] or all(with_deviation(each) in text for each in shown)
+    assert any("given up after s" in row for row in results["census"])
     assert any(isinstance(block, Claim) for block in made.blocks)
     (made.folder / "page.html").unlink()
     (made.folder / "page.html").mkdir()

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.arrays import LevelArrays
+from tallytree.arrays import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_GROUPS, MAX_MEASURED, LevelArrays
 from tallytree.errors import MechanismError
-from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_GROUPS, MAX_MEASURED
 from tallytree.mechanisms.cumulative_chain import CumulativeChain
 from tallytree.privacy.neighbours import enumerate_additions
 from tallytree.solvers.chain import build_tables, list_chain, solve_chain_model, trace_back

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 import tallytree as tt
-from tallytree.limits import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
+from tallytree.arrays import MAX_CELLS, MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
 from tallytree.solvers.isotonic import (
     Blocks,
     fit_isotonic,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import tallytree as tt
+from tallytree.arrays import MAX_WEIGHT_SUM
 from tallytree.kernels import RowPool
-from tallytree.limits import MAX_WEIGHT_SUM
 from tallytree.solvers.layout import Cells, TreeLayout
 from tallytree.solvers.solution import add_weighted_squares, sum_squares, weigh_levels
 from tallytree.solvers.tree.tree_projection import Subtree, balance_sizes, balance_tree

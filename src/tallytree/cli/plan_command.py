@@ -112,22 +112,26 @@ def plan(
     """
     from tallytree.planning.advice import advise
     from tallytree.planning.forecasts import parse_goal
+    from tallytree.privacy.budget import Budget
 
     _check_data(stand_in, data, out)
     columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
     public, known = _read(stand_in, region, sizes, classes, totals, columns)
     protected = cast("Protected", known.protect if protect is None else protect)
+    budget = Budget(
+        epsilon=epsilon,
+        delta=delta,
+        public_totals=public_totals,
+        protect=protected,
+        total=known.total if total is None else cast("TotalKind", total),
+    )
     with show_progress(quiet=as_json) as progress:
         advice = advise(
             public,
-            epsilon=epsilon,
-            delta=delta,
+            budget,
             goal=parse_goal(goal, public.hierarchy.levels),
             mechanism=mechanism,
-            public_totals=public_totals,
             bounds=_find_bounds(known, protected, max_records, max_quantity),
-            total=known.total if total is None else cast("TotalKind", total),
-            protect=protected,
             progress=progress,
         )
     # The columns of totals are those of the stand-in alone: the data to release have others.

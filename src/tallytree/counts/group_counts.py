@@ -11,6 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.arrays import (
+    MAX_CELLS,
+    MAX_GROUPS,
     LevelArrays,
     SparseRows,
     Stored,
@@ -23,7 +25,6 @@ from tallytree.counts.arrow import Table
 from tallytree.counts.count_tables import read_cells
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_CELLS, MAX_GROUPS
 from tallytree.privacy.neighbours import (
     EMPTY_GROUPS_ON_TRUST,
     Bounds,

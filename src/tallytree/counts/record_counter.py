@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.arrays import SparseRows, store_cells
+from tallytree.arrays import MAX_CELLS, SparseRows, store_cells
 from tallytree.counts.arrow import Table
 from tallytree.counts.engines.session import Session
 from tallytree.counts.record_columns import Columns, Records
@@ -28,7 +28,6 @@ from tallytree.counts.record_faults import (
 from tallytree.counts.record_query import NOWHERE, Counting, count_cells, count_strays, list_regions
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_CELLS
 from tallytree.progress import Progress
 from tallytree.sizes import count_sizes
 

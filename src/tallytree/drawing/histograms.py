@@ -10,8 +10,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.drawing.elements import COLOURS, Axis, draw_frame, element, spread, write, write_title
-from tallytree.drawing.pictures import Picture
+from tallytree.drawing.pictures import COLOURS, Axis, Picture, draw_frame, element, spread, write, write_title
 from tallytree.sizes import SizeClasses, Sizes, get_ends, name_size
 from tallytree.words import PLAIN, Words
 

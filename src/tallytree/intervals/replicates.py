@@ -10,13 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import LevelArrays
+from tallytree.arrays import MAX_MEASURED, LevelArrays
 from tallytree.errors import IntervalsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.pools import CellPool
 from tallytree.intervals.summaries import SummaryPool, find_widths
 from tallytree.kernels import share_work
-from tallytree.limits import MAX_MEASURED, count_processors
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.accuracy import find_count_deviation
 from tallytree.privacy.budget import Exact, parse_exact
@@ -24,7 +23,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan
-from tallytree.progress import Progress, no_progress
+from tallytree.progress import Progress, count_processors, no_progress
 from tallytree.releases.evidence import find_mechanism_of
 from tallytree.releases.interval_bounds import Intervals
 from tallytree.releases.released import MAKER, Kind, Released

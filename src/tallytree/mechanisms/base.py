@@ -12,16 +12,15 @@ from typing import ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import reverse_sizes
+from tallytree.arrays import MAX_GROUPS, reverse_sizes
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_GROUPS, one_processor
 from tallytree.privacy.budget import Budget, Exact
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds, Protected, TotalKind
 from tallytree.privacy.plan import Draft, Plan, draft_plan, make_plan
 from tallytree.privacy.queries import ABOVE, Query, find_query
-from tallytree.progress import expect_holds, hold_signals
+from tallytree.progress import expect_holds, hold_signals, one_processor
 from tallytree.sizes import Sizes, find_whole
 from tallytree.solvers.solution import Evidence, Solution
 

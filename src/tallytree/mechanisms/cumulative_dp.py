@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tallytree.limits import MAX_GROUPS
+from tallytree.arrays import MAX_GROUPS
 from tallytree.mechanisms.base import Ints, Mechanism
 from tallytree.privacy.plan import Plan
 from tallytree.privacy.queries import CUMULATIVE, Query

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import permutations
 from typing import Any
 
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.drawing.curves import Curve, draw_titled
+from tallytree.drawing.charts import Curve, draw_titled
 from tallytree.drawing.pictures import Picture
-from tallytree.errors import MechanismError
+from tallytree.errors import MechanismError, PrivacyError
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import MECHANISMS, find_default, find_mechanism
 from tallytree.planning.forecasts import Forecast, Goal, forecast
 from tallytree.planning.stand_ins import set_bounds, settle_neighbours
-from tallytree.privacy.budget import MOST_EPSILON, Exact, check_epsilon, parse_exact, show_exact
-from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind
+from tallytree.privacy.budget import MOST_EPSILON, Budget, check_epsilon, parse_exact, show_exact
+from tallytree.privacy.neighbours import Bounds, Neighbours
 from tallytree.privacy.zcdp import check_delta, find_most_delta, parse_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.statement import warn_of_epsilon
@@ -146,66 +146,53 @@ class Advice:
 
 def advise(
     stand_in: GroupCounts,
+    budget: Budget,
     *,
-    epsilon: Exact,
     goal: Goal,
     mechanism: str | None = None,
-    public_totals: str | None = None,
-    delta: Exact | None = None,
     bounds: Bounds | None = None,
-    total: TotalKind | None = None,
-    protect: Protected = "person",
     progress: Progress = no_progress,
 ) -> Advice:
-    """Find the split of ``epsilon`` that does best on the stand-in, and what to expect of it.
+    """Find the split of the budget's epsilon that does best on the stand-in, and what to expect of it.
 
     The stand-in must be public: counts of records of people are refused. If the records themselves are
     public, say so by giving their counts as ``GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)``.
 
     Without ``mechanism``, the split is found for the default one, and all that can make such a release are
     then compared with it. If another is better, a split is found for that one too; the best of all is
-    recommended. With ``delta``, all have Gaussian noise.
+    recommended. With a ``delta`` in the budget, all have Gaussian noise.
 
-    ``bounds`` on a person, ``total`` and ``protect`` are those of the release that is planned: see
-    :func:`tallytree.release`. Bounds that are None are those of the stand-in, and a total that is None is
-    what a release of the stand-in would take it for. If that is not what the release will do, say so: the
-    noise is another.
+    The ``bounds`` on a person, and the ``total`` and ``protect`` of the budget, are those of the release that
+    is planned: see :func:`tallytree.release`. Bounds that are None are those of the stand-in, and a total
+    that is None is what a release of the stand-in would take it for. If that is not what the release will do,
+    say so: the noise is another.
     """
-    asked = parse_exact(epsilon, "epsilon")
+    if budget.rho is not None or budget.split is not None:
+        raise PrivacyError("A plan finds the split of an epsilon: give neither a rho nor a split.")
+    asked = parse_exact(budget.epsilon, "epsilon")
     check_epsilon(asked, "epsilon")
-    settled = None if delta is None else parse_delta(delta)
-    if settled is not None:
-        check_delta(settled)
-    kinds = settle_neighbours(stand_in, bounds=bounds, total=total, protect=protect)
+    delta = None if budget.delta is None else parse_delta(budget.delta)
+    if delta is not None:
+        check_delta(delta)
+    kinds = settle_neighbours(stand_in, bounds=bounds, total=budget.total, protect=budget.protect)
+    budget = replace(budget, epsilon=asked, delta=delta, total=kinds.total)
     stand_in = set_bounds(stand_in, kinds.bounds)
     levels = stand_in.hierarchy.levels
     chosen = find_mechanism(find_default(kinds, stand_in.sizes) if mechanism is None else mechanism)
     _check_release(chosen)
-    run = partial(
-        forecast,
-        stand_in,
-        public_totals=public_totals,
-        delta=settled,
-        total=kinds.total,
-        protect=kinds.protect,
-    )
+    run = partial(forecast, stand_in)
     tries = 1 if stand_in.leaf.size >= MANY_CELLS else FINAL_RUNS
-    names = [chosen.name, *(_find_rivals(chosen, public_totals, kinds) if mechanism is None else [])]
+    names = [chosen.name, *(_find_rivals(chosen, budget.public_totals, kinds) if mechanism is None else [])]
 
     def compare(name: str) -> list[Forecast]:
         """All mechanisms with the split that suits one of them, best first."""
         report = progress("Trying splits of the budget", 0)
         split = find_split(
             levels,
-            lambda budget: goal.score(
-                run(epsilon=asked, mechanism=name, budget=budget, runs=tries, report=report)
-            ),
+            lambda split: goal.score(run(budget, mechanism=name, split=split, runs=tries, report=report)),
         )
         report = progress("Comparing mechanisms", len(names) * FINAL_RUNS)
-        cases = [
-            run(epsilon=asked, mechanism=other, budget=split, runs=FINAL_RUNS, report=report)
-            for other in names
-        ]
+        cases = [run(budget, mechanism=other, split=split, runs=FINAL_RUNS, report=report) for other in names]
         return sorted(cases, key=goal.score)
 
     ranked = compare(chosen.name)
@@ -218,15 +205,16 @@ def advise(
     return Advice(
         goal=goal,
         epsilon=asked,
-        delta=settled,
-        public_totals=public_totals,
+        delta=delta,
+        public_totals=budget.public_totals,
         neighbours=kinds,
         groups=stand_in.total,
         planned=best,
-        even=run(epsilon=asked, budget=even_split(levels)),
+        even=run(budget, split=even_split(levels)),
         others=tuple(ranked[1:]),
         trade_off=tuple(
-            best if other == asked else run(epsilon=other, budget=best.budget) for other in around
+            best if other == asked else run(replace(budget, epsilon=other), split=best.budget)
+            for other in around
         ),
     )
 

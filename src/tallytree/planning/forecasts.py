@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from statistics import fmean, stdev
 
@@ -13,9 +13,9 @@ import numpy.typing as npt
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import SpecError, name_choices, show
 from tallytree.planning.stand_ins import refuse_sensitive
-from tallytree.privacy.budget import Exact
-from tallytree.privacy.neighbours import Protected, TotalKind
-from tallytree.research.evaluation import Simulation, evaluate, simulate
+from tallytree.privacy.budget import Budget
+from tallytree.privacy.neighbours import TotalKind
+from tallytree.research.evaluation import Simulation, evaluate, simulate_within
 from tallytree.sizes import is_decimal_numeral
 
 Ints = npt.NDArray[np.int64]
@@ -66,41 +66,26 @@ class Forecast:
 
 def forecast(
     stand_in: GroupCounts,
+    budget: Budget,
     *,
-    epsilon: Exact,
     mechanism: str,
-    budget: Mapping[str, int],
-    public_totals: str | None = None,
-    delta: Exact | None = None,
-    total: TotalKind = "public",
-    protect: Protected = "person",
+    split: Mapping[str, int],
     runs: int,
     report: Callable[[int], None] = lambda done: None,
 ) -> Forecast:
-    """Run ``mechanism`` on the stand-in ``runs`` times, always with the same noise, and average."""
+    """Run ``mechanism`` on the stand-in ``runs`` times, always with the same noise, and average.
+
+    The budget is split over the levels as ``split`` says.
+    """
     refuse_sensitive(stand_in)
     errors = []
     for seed in range(runs):
-        run = simulate(
-            stand_in,
-            epsilon=epsilon,
-            mechanism=mechanism,
-            seed=seed,
-            budget=budget,
-            public_totals=public_totals,
-            delta=delta,
-            total=total,
-            protect=protect,
-        )
+        run = simulate_within(replace(budget, split=split), stand_in, mechanism=mechanism, seed=seed)
         errors.append(_measure(run, stand_in))
         report(1)
-    return Forecast(
-        mechanism,
-        run.measurements.plan.epsilon,
-        dict(budget),
-        total,
-        tuple(_average(e) for e in zip(*errors, strict=True)),
-    )
+    plan = run.measurements.plan
+    levels = tuple(_average(each) for each in zip(*errors, strict=True))
+    return Forecast(mechanism, plan.epsilon, dict(split), plan.total, levels)
 
 
 def _measure(run: Simulation, truth: GroupCounts) -> list[LevelError]:

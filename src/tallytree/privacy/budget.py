@@ -268,7 +268,7 @@ class Budget:
     """The level down to which the regions' numbers of groups are public, and need no noise."""
     protect: Protected = "person"
     """Who is protected: a person, or a whole group."""
-    total: TotalKind | None = "public"
+    total: TotalKind | None = None
     """Whether the list of groups, so also their number, is public; None: as befits the counts."""
 
     def find_neighbours(self, bounds: Bounds) -> Neighbours:

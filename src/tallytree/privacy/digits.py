@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 
+from tallytree.arrays import MAX_SCALE
 from tallytree.errors import PrivacyError
 from tallytree.kernels import kernel
-from tallytree.limits import MAX_SCALE
 from tallytree.privacy.noise import ExactNoise, Fill
 
 # Random bytes, many and unpredictable: AES-256 in counter mode, keyed by the operating system.
@@ -302,7 +302,7 @@ def draw_noise(probabilities: DigitProbabilities, pop: Callable[[], int]) -> int
     """Draw G1 - G2 for independent geometrics G1, G2 of ratio q: P(k) = (1 - q) / (1 + q) q^|k|.
 
     It is clamped to +-MOST to fit 64 bits. That is post-processing of the exact draw, and changes nothing
-    that is measured: an answer with noise beyond twice ``limits.MAX_MEASURED`` is clamped anyway.
+    that is measured: an answer with noise beyond twice ``arrays.MAX_MEASURED`` is clamped anyway.
     At the largest scale, the probability of clamping is below exp(-2^30).
     """
     first = draw_geometric(probabilities, pop)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import LevelArrays, Stored, is_large
+from tallytree.arrays import MAX_MEASURED, LevelArrays, Stored, is_large
 from tallytree.errors import PrivacyError, name_choices, show
-from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.budget import EPSILON, RHO
 from tallytree.privacy.digits import DigitNoise
 from tallytree.privacy.measurements import Measurements, PrivateMeasurements

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import LevelArrays, SparseRows, Stored, has_mask
+from tallytree.arrays import MAX_MEASURED, LevelArrays, SparseRows, Stored, has_mask
 from tallytree.errors import MechanismError
-from tallytree.limits import MAX_MEASURED
 from tallytree.privacy.plan import Plan
 
 Ints = npt.NDArray[np.int64]

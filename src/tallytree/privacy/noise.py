@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.errors import PrivacyError
-from tallytree.limits import count_processors
 from tallytree.privacy.budget import Distribution
 from tallytree.privacy.zcdp import load_opendp
+from tallytree.progress import count_processors
 from tallytree.sizes import find_whole
 
 Ints = npt.NDArray[np.int64]

@@ -10,10 +10,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import cut_rows, get_rows
+from tallytree.arrays import MAX_CELLS, MAX_SCALE, cut_rows, get_rows
 from tallytree.errors import CountsError, HierarchyError, PrivacyError
 from tallytree.hierarchy import Hierarchy, find_level
-from tallytree.limits import MAX_CELLS, MAX_SCALE
 from tallytree.markup import shorten, tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import (
     EPSILON,

@@ -14,11 +14,10 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 
-from tallytree.arrays import cut_rows, get_rows, get_shape
+from tallytree.arrays import MAX_GROUPS, cut_rows, get_rows, get_shape
 from tallytree.errors import FolderError
 from tallytree.files import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_GROUPS
 from tallytree.releases.manifest import read_exact
 from tallytree.releases.release_columns import (
     BOUNDS,

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tallytree import __version__
+from tallytree.arrays import MAX_CELLS, MAX_GROUPS, MAX_SCALE
 from tallytree.errors import FolderError, InputError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.ledger.receipts import Receipt, read_receipt
-from tallytree.limits import MAX_CELLS, MAX_GROUPS, MAX_SCALE
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.budget import UnitName
 from tallytree.privacy.neighbours import Bounds, Neighbours, check_neighbours

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.arrays import LevelArrays, SparseRows, Stored, is_large
+from tallytree.arrays import MAX_CELLS, MAX_MEASURED, LevelArrays, SparseRows, Stored, is_large
 from tallytree.errors import FolderError
 from tallytree.hierarchy import Hierarchy
-from tallytree.limits import MAX_CELLS, MAX_MEASURED
 from tallytree.path_trees import Codes, Names, encode_column, find_runs, grow_tree
 from tallytree.sizes import Sizes, count_sizes, list_edges, show_sizes
 

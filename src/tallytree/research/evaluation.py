@@ -19,10 +19,10 @@ from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import find_default, find_mechanism
-from tallytree.privacy.budget import Exact
+from tallytree.privacy.budget import Budget, Exact
 from tallytree.privacy.door import measure_with_seed
 from tallytree.privacy.measurements import Measurements
-from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind
+from tallytree.privacy.neighbours import Protected, TotalKind
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.released import Released
@@ -79,23 +79,33 @@ def simulate(
     >>> simulate(counts, epsilon=1, mechanism="direct-dp", seed=7).counts[0].tolist()
     [[102, 54, 24]]
     """
-    if not isinstance(counts, GroupCounts):
-        raise CountsError("counts must be a tallytree.GroupCounts.")
-    neighbours = Neighbours(protect=protect, total=total, bounds=counts.bounds)
-    method = find_mechanism(find_default(neighbours, counts.sizes) if mechanism is None else mechanism)
-    noise = SeededNoise(seed) if delta is None else SeededGaussianNoise(seed)
-    plan = method.plan(
-        counts.hierarchy,
-        sizes=counts.sizes,
+    asked = Budget(
         epsilon=epsilon,
-        budget=budget,
-        bounds=counts.bounds,
-        public_totals=public_totals,
         delta=delta,
         rho=rho,
-        total=total,
+        split=budget,
+        public_totals=public_totals,
         protect=protect,
+        total=total,
     )
+    return simulate_within(asked, counts, mechanism=mechanism, seed=seed, progress=progress)
+
+
+def simulate_within(
+    budget: Budget,
+    counts: GroupCounts,
+    *,
+    mechanism: str | Mechanism | None,
+    seed: int,
+    progress: Progress = no_progress,
+) -> Simulation:
+    """Run a mechanism as :func:`simulate` does, with the budget as one value."""
+    if not isinstance(counts, GroupCounts):
+        raise CountsError("counts must be a tallytree.GroupCounts.")
+    neighbours = budget.find_neighbours(counts.bounds)
+    method = find_mechanism(find_default(neighbours, counts.sizes) if mechanism is None else mechanism)
+    noise = SeededNoise(seed) if budget.delta is None else SeededGaussianNoise(seed)
+    plan = method.plan_within(budget, counts.hierarchy, sizes=counts.sizes, bounds=counts.bounds)
     measurements = measure_with_seed(plan, counts, noise=noise, progress=progress)
     solution = method.postprocess(measurements, total=plan.hide_total(counts.total))
     made = counts.total if plan.has_public_total else get_total(solution.counts, 0)

@@ -19,11 +19,10 @@ from math import ceil
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import get_shape, take_rows
+from tallytree.arrays import MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED, get_shape, take_rows
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel
-from tallytree.limits import MAX_CHAIN_WEIGHT_SUM, MAX_MEASURED
 from tallytree.solvers.isotonic import Blocks, Steps, join, pool, round_blocks
 from tallytree.solvers.solution import Evidence, Solution, sum_squares, weigh_levels
 from tallytree.solvers.tree.cost_tables import MOST_ENTRIES, CostTable, own_costs

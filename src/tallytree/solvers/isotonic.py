@@ -22,7 +22,7 @@ from tallytree.kernels import RowPool, kernel
 # may be far beyond 64 bits, but is never formed: blocks are joined by how far one mean lies above the
 # other.
 #
-# Exact for points within 2^39 of zero whose weights add up to at most 2^62, as ``limits.py`` ensures.
+# Exact for points within 2^39 of zero whose weights add up to at most 2^62, as ``arrays.py`` ensures.
 
 Ints = npt.NDArray[np.int64]
 

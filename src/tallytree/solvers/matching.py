@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import MAX_MEASURED
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import kernel
-from tallytree.limits import MAX_MEASURED
 from tallytree.solvers.isotonic import fit_isotonic_rows, fit_medians_rows
 from tallytree.solvers.solution import Evidence, Solution, add_weighted_squares, weigh_levels
 from tallytree.solvers.tree.tree_model import solve_tree_model

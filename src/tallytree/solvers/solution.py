@@ -8,8 +8,7 @@ from math import gcd, lcm
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import cut_rows, get_rows, get_shape
-from tallytree.limits import MAX_WEIGHT_SUM
+from tallytree.arrays import MAX_WEIGHT_SUM, cut_rows, get_rows, get_shape
 
 # The objective of the tree models, exact: weights and sums of squares as whole numbers.
 

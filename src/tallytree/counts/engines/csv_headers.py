@@ -13,7 +13,7 @@ from tallytree.counts.arrow import Header, check_columns, explain_damage, open_b
 from tallytree.counts.engines.session import Opened
 from tallytree.counts.engines.source_files import Files
 from tallytree.errors import CountsError, show
-from tallytree.limits import count_processors
+from tallytree.progress import count_processors
 
 LONGEST_ROW = 2_000_000
 """The most bytes of a row in DuckDB: a longer one is an error, except for the last."""

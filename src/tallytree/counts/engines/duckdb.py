@@ -15,8 +15,7 @@ from tallytree.counts.engines.csv_headers import LONGEST_ROW, check_ends, read_h
 from tallytree.counts.engines.session import Answer, Engine, Opened, Session, private_folder
 from tallytree.counts.engines.source_files import Files
 from tallytree.errors import CountsError, EngineError, InputError, show
-from tallytree.limits import count_processors
-from tallytree.progress import Progress
+from tallytree.progress import Progress, count_processors
 
 MOST_IN_ORDER = 2048
 """The most columns of a table that DuckDB lists in order; more are listed in any order."""

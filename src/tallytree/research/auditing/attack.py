@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.limits import one_processor
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.digits import DigitNoise, Take
 from tallytree.privacy.door import find_noise, measure, measure_with_seed
@@ -26,6 +25,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import enumerate_additions
 from tallytree.privacy.noise import SeededNoise
 from tallytree.privacy.plan import Plan
+from tallytree.progress import one_processor
 from tallytree.research.auditing.events import (
     Event,
     Evidence,

@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator, Sequence
 
-from tallytree.drawing.curves import Curve, draw
+from tallytree.drawing.charts import Curve, Key, Mark, Panel, draw, draw_dots
+from tallytree.mechanisms.count_of_counts import CountOfCounts
 from tallytree.research.reproduction.document import Figure, Table, number, seconds, with_deviation
-from tallytree.research.reproduction.dots import Mark, Panel, draw_dots
-from tallytree.research.reproduction.paper_figures import Figures, Variant, find_figures, find_variants
+from tallytree.research.reproduction.paper_figures import (
+    CHAIN,
+    CHAIN_TABLES,
+    Figures,
+    Variant,
+    find_figures,
+    find_variants,
+)
 from tallytree.research.reproduction.run_results import Missing, Result, Summary, rank, select
 from tallytree.research.reproduction.study import Report, Series
 
@@ -158,6 +165,7 @@ SIGNS = (
     "† The noise is too small for the stated epsilon: the true one is in the table. ¹ It is told every "
     "region's number of groups."
 )
+SIGN_OF = {CHAIN["published"].label: " †", CHAIN_TABLES.label: " †", CountOfCounts.name: " ¹"}
 GROUPS = ("", "k", "M", "G", "T")
 """Names of units: errors are in thousands, so that a thousandth is one group."""
 
@@ -191,7 +199,7 @@ def draw_runtimes(report: Report) -> Figure:
     ]
     return Figure(
         "runtime",
-        draw_dots("Runtime by mechanism and epsilon", panels, report.settings.epsilons, SECONDS),
+        _draw_dots("Runtime by mechanism and epsilon", panels, report.settings.epsilons, SECONDS),
         "The paper's figure *The Runtime for the mechanisms*: the post-processing, mean and standard "
         "deviation, logarithmic. A cross is where a mechanism was given up; one that refused the problem "
         "as too large has no mark. The paper's own times are in its picture only.",
@@ -206,7 +214,7 @@ def draw_totals(report: Report) -> Figure:
     ]
     return Figure(
         "l1",
-        draw_dots("Total L1 error by mechanism and epsilon", panels, report.settings.epsilons, GROUPS),
+        _draw_dots("Total L1 error by mechanism and epsilon", panels, report.settings.epsilons, GROUPS),
         "The paper's figure *The L1 errors for the algorithms*: the sum over all levels, mean and standard "
         f"deviation, logarithmic. A diamond is the sum of the paper's figures in its table. {SIGNS}",
     )
@@ -233,10 +241,20 @@ def draw_levels(summary: Summary, epsilons: Sequence[str]) -> Figure:
     title = f"L1 error by mechanism, level and epsilon: {summary.dataset.title}"
     return Figure(
         f"levels-{summary.dataset.name}",
-        draw_dots(title, panels, epsilons, GROUPS),
+        _draw_dots(title, panels, epsilons, GROUPS),
         f"{title}. Mean and standard deviation, logarithmic; a diamond is the paper's figure, where it is "
         f"not 0. {SIGNS}",
     )
+
+
+def _draw_dots(title: str, panels: Sequence[Panel], epsilons: Sequence[str], units: Sequence[str]) -> str:
+    """Draw a row for each mechanism, with its signs, and in it a line for each epsilon."""
+    labels = [
+        variant.label for variant in find_variants(mark.row for panel in panels for mark in panel.marks)
+    ]
+    rows = {label: label + SIGN_OF.get(label, "") for label in labels}
+    series = {epsilon: f"epsilon {epsilon}" for epsilon in epsilons}
+    return draw_dots(title, panels, Key(rows, series, "in the paper", units))
 
 
 def _mark_times(summary: Summary, epsilons: Sequence[str]) -> list[Mark]:
@@ -265,7 +283,7 @@ def _mark_totals(summary: Summary, epsilons: Sequence[str]) -> list[Mark]:
         for result in summary.results
     ]
     only_theirs = [
-        Mark(missing.variant.label, epsilon, None, paper=figures.total)
+        Mark(missing.variant.label, epsilon, None, reference=figures.total)
         for missing in summary.missing
         for epsilon in missing.epsilons
         if epsilon in epsilons

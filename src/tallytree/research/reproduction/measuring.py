@@ -23,7 +23,7 @@ import pyarrow.parquet as pa_parquet
 
 from tallytree.errors import FolderError, show
 from tallytree.files import write_whole
-from tallytree.limits import count_processors
+from tallytree.progress import count_processors
 from tallytree.releases.manifest import find_versions
 from tallytree.research.reproduction.paper_figures import CHAIN_TABLES, TABLES, Variant, list_contenders
 from tallytree.research.reproduction.run_results import Outcome

@@ -5,6 +5,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
 from tallytree.drawing.pictures import draw_png
 from tallytree.errors import ViewError
 from tallytree.files import write_whole
@@ -124,11 +129,19 @@ table{font-size:.8rem}th,td{padding:.25rem .45rem}}
 """
 
 
-MARKUP = (
-    (re.compile(r"\*\*([^*]+)\*\*"), r"<strong>\1</strong>"),
-    (re.compile(r"\*([^*\s][^*]*)\*"), r"<em>\1</em>"),
-)
-SUPERSCRIPT = re.compile(r"\bM_([A-Za-z]+)(?:\^([A-Za-z]+))?")
+SYMBOL = re.compile(r"\bM_([A-Za-z]+)(?:\^([A-Za-z]+))?")
+"""The paper's name of a mechanism, with its indices."""
+
+
+class _Renderer(RendererHTML):
+    """Markdown as HTML, with the paper's symbols."""
+
+    def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return SYMBOL.sub(_write_symbol, super().text(tokens, idx, options, env))
+
+
+_MARKDOWN = MarkdownIt("zero", renderer_cls=_Renderer).enable(["backticks", "emphasis"])
+"""Code, bold and emphasized text; anything else, HTML included, is text."""
 
 
 def write_html(blocks: Sequence[Block]) -> str:
@@ -210,17 +223,8 @@ def _write_cell(tag: str, text: str, *, numeric: bool, paper: bool) -> str:
 
 
 def _mark(text: str) -> str:
-    """Escape a text and convert its markup, with the paper's symbols and their indices."""
-    pieces = escape(text).split("`")
-    return "".join(
-        f"<code>{piece}</code>" if place % 2 else _mark_plain(piece) for place, piece in enumerate(pieces)
-    )
-
-
-def _mark_plain(text: str) -> str:
-    for pattern, written in MARKUP:
-        text = pattern.sub(written, text)
-    return SUPERSCRIPT.sub(_write_symbol, text)
+    """Escape a text and convert its markup."""
+    return str(_MARKDOWN.renderInline(text))
 
 
 def _write_symbol(match: re.Match[str]) -> str:

@@ -1,5 +1,6 @@
 """The page: what was measured, which of the paper's findings hold, the figures, the table, the details."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,7 +39,7 @@ from tallytree.research.reproduction.figures import (
 )
 from tallytree.research.reproduction.measuring import Tell, describe_machine
 from tallytree.research.reproduction.rendering import save_figures, write_html, write_markdown
-from tallytree.research.reproduction.run_results import rank, select
+from tallytree.research.reproduction.run_results import rank, record, select
 from tallytree.research.reproduction.runs import FULL, PAPER_SECONDS, QUICK, Settings
 from tallytree.research.reproduction.runtime_claims import claim_runtimes, claim_scalability
 from tallytree.research.reproduction.study import PARTS, RESULTS, Report, make_report, measure_study
@@ -290,7 +291,7 @@ def _write_tables(report: Report, orders: Sequence[Order]) -> Iterator[Block]:
 
 # From the data to the page.
 
-FIGURES, PAGE, MARKDOWN = "figures", "page.html", "page.md"
+FIGURES, PAGE, MARKDOWN, DATA = "figures", "page.html", "page.md", "results.json"
 
 
 @dataclass(frozen=True)
@@ -327,11 +328,22 @@ def reproduce(
     datasets = load_datasets(data)
     _make_folders(out)
     study = measure_study(part, datasets, settings, out, tell)
-    blocks = write_page(make_report(study, part, machine=machine, command=command, quick=quick))
+    report = make_report(study, part, machine=machine, command=command, quick=quick)
+    blocks = write_page(report)
     obstacle = save_figures((block for block in blocks if isinstance(block, Figure)), out / FIGURES)
     write_whole(out / MARKDOWN, write_markdown(blocks, FIGURES).encode())
     write_whole(out / PAGE, write_html(blocks).encode())
+    write_whole(out / DATA, write_results(report).encode())
     return Reproduction(out, blocks, obstacle)
+
+
+def write_results(report: Report) -> str:
+    """Write the results as JSON, by dataset, with a line for each row."""
+    parts = (
+        f"{json.dumps(summary.dataset.name)}: [\n" + ",\n".join(map(json.dumps, record(summary))) + "\n]"
+        for summary in report.summaries
+    )
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def _make_folders(out: Path) -> None:

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from tallytree.research.reproduction.paper_figures import (
     Figures,
@@ -76,7 +77,10 @@ def spread(values: Iterable[float]) -> Spread:
 
 
 STUDENT = (math.inf, 12.71, 4.31, 3.19, 2.78, 2.58, 2.45, 2.37, 2.31, 2.27)
-"""The significant number of standard errors with 1, 2, ... runs: Student's t at 95 %, two-sided."""
+"""The significant number of standard errors with 1, 2, ... runs: Student's t at 95 %, two-sided.
+
+SciPy's, rounded up, as a test checks: so a reproduction does not need SciPy for eleven numbers.
+"""
 STUDENT_MANY = 2.23
 
 
@@ -201,6 +205,38 @@ def summarise(dataset: Dataset, outcomes: Sequence[Outcome], epsilons: Sequence[
                 results.append(_summarise(variant, epsilon, runs, dataset.published))
         missing += [Missing(variant, where, *why) for why, where in failed.items()]
     return Summary(dataset, results, missing)
+
+
+def record(summary: Summary) -> list[dict[str, Any]]:
+    """Return what was found as data for JSON: a row for each mechanism and epsilon."""
+    levels = summary.dataset.facts.levels
+    found = [
+        {
+            "mechanism": result.label,
+            "epsilon": result.epsilon,
+            "true epsilon": str(result.real_epsilon),
+            "runs": result.total.runs,
+            "L1, thousands": _record_levels(levels, result.l1),
+            "EMD": _record_levels(levels, result.emd),
+            "s": [result.seconds.mean, result.seconds.deviation],
+        }
+        for result in summary.timed
+    ]
+    missing = [
+        {
+            "mechanism": each.variant.label,
+            "epsilon": epsilon,
+            "given up after s": each.limit if each.timed_out else None,
+        }
+        for each in summary.missing
+        for epsilon in each.epsilons
+    ]
+    return found + missing
+
+
+def _record_levels(levels: Sequence[str], spreads: Sequence[Spread]) -> dict[str, list[float]]:
+    """Return mean and standard deviation by level."""
+    return {level: [each.mean, each.deviation] for level, each in zip(levels, spreads, strict=True)}
 
 
 def rank(results: Iterable[Result]) -> list[Result]:

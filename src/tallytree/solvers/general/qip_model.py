@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from tallytree.errors import MechanismError
 from tallytree.hierarchy import Hierarchy
+from tallytree.solvers.general import SOLVERS
 from tallytree.solvers.general.conditions import (
     Conditions,
     write_cumulative_conditions,
     write_sizes_conditions,
 )
 from tallytree.solvers.general.qip_program import Program, Row
-from tallytree.solvers.general.qip_solvers import SOLVERS
 from tallytree.solvers.solution import Solution, add_weighted_squares, weigh_levels
 
 if TYPE_CHECKING:
@@ -32,37 +32,28 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def solve_sizes_qip(
+def solve_qip(
     hierarchy: Hierarchy,
     values: Sequence[Ints],
     *,
+    cumulative: bool,
     total: int,
     scales: Sequence[Fraction],
     solver: str,
     time_limit: float,
 ) -> Solution:
-    """Solve Model M_H: (H1) - (H4)."""
-    conditions = write_sizes_conditions(hierarchy, values[0].shape[1], total)
+    """Solve Model M_H, (H1) - (H4), or, for ``cumulative`` answers, Model M_c, (C1) - (C5)."""
+    write_conditions = write_cumulative_conditions if cumulative else write_sizes_conditions
+    conditions = write_conditions(hierarchy, values[0].shape[1], total)
     program = _write_program(values, scales, conditions, total)
-    counts, nodes = _solve(program, values, solver, time_limit)
-    return _finish(counts, counts, values, scales, solver, nodes)
-
-
-def solve_cumulative_qip(
-    hierarchy: Hierarchy,
-    values: Sequence[Ints],
-    *,
-    total: int,
-    scales: Sequence[Fraction],
-    solver: str,
-    time_limit: float,
-) -> Solution:
-    """Solve Model M_c, (C1) - (C5), and take differences."""
-    conditions = write_cumulative_conditions(hierarchy, values[0].shape[1], total)
-    program = _write_program(values, scales, conditions, total)
-    cumulative, nodes = _solve(program, values, solver, time_limit)
-    counts = [np.diff(level, axis=1, prepend=0) for level in cumulative]
-    return _finish(counts, cumulative, values, scales, solver, nodes)
+    answers, nodes = _solve(program, values, solver, time_limit)
+    return Solution(
+        counts=[np.diff(level, axis=1, prepend=0) for level in answers] if cumulative else answers,
+        objective=add_weighted_squares(answers, values, weigh_levels(scales)),
+        certificate=None,
+        solver=solver,
+        effort={"branch_and_bound_nodes": nodes},
+    )
 
 
 def _write_program(
@@ -105,20 +96,3 @@ def _solve(
     parts = np.split(np.array(found.values, dtype=np.int64), np.cumsum([level.size for level in values])[:-1])
     answers = [level + part.reshape(level.shape) for part, level in zip(parts, values, strict=True)]
     return answers, found.nodes
-
-
-def _finish(
-    counts: list[Ints],
-    answers: list[Ints],
-    values: Sequence[Ints],
-    scales: Sequence[Fraction],
-    solver: str,
-    nodes: int,
-) -> Solution:
-    return Solution(
-        counts=counts,
-        objective=add_weighted_squares(answers, values, weigh_levels(scales)),
-        certificate=None,
-        solver=solver,
-        effort={"branch_and_bound_nodes": nodes},
-    )

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import MAX_GROUPS
 from tallytree.kernels import RowPool, kernel, share_work
-from tallytree.limits import MAX_GROUPS
 from tallytree.solvers.joint.joint_relaxation import JointProblem, Relaxed
 from tallytree.solvers.joint.leaf_fits import Part, Places, fit_leaf, make_scratch, pool_adjacent
 from tallytree.solvers.layout import Tree

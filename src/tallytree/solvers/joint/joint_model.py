@@ -6,10 +6,18 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import LevelArrays, SparseRows, Stored, get_column, get_shape, is_large, take_rows
+from tallytree.arrays import (
+    MAX_GROUPS,
+    LevelArrays,
+    SparseRows,
+    Stored,
+    get_column,
+    get_shape,
+    is_large,
+    take_rows,
+)
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel, share_work
-from tallytree.limits import MAX_GROUPS
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
 from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent

@@ -6,10 +6,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import FORBIDDEN
 from tallytree.errors import CheckError
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel
-from tallytree.limits import FORBIDDEN
 from tallytree.solvers.layout import Cells, Tree, TreeLayout
 from tallytree.solvers.solution import Certificate, Evidence, Solution, add_weighted_squares, weigh_levels
 from tallytree.solvers.tree.cost_tables import Merger, merge_tables, solve_with_tables

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import FORBIDDEN
 from tallytree.kernels import RowPool, kernel
-from tallytree.limits import FORBIDDEN
 from tallytree.solvers.layout import Cells, Tree
 from tallytree.solvers.tree.tree_relaxation import Relaxed, relax
 from tallytree.solvers.tree.tree_rounding import round_tree
@@ -26,7 +26,7 @@ from tallytree.solvers.tree.tree_rounding import round_tree
 # lowers the cost by a whole number, and their number is half the L1 distance between start and optimum: few,
 # when the start is a rounded relaxation.
 #
-# All numbers are 64-bit integers; the limits in ``limits.py`` keep them in range.
+# All numbers are 64-bit integers; the limits in ``arrays.py`` keep them in range.
 
 Ints = npt.NDArray[np.int64]
 

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.arrays import FORBIDDEN
 from tallytree.kernels import RowPool, kernel
-from tallytree.limits import FORBIDDEN
 from tallytree.solvers.layout import Cells, Tree
 
 Floats = npt.NDArray[np.float64]

@@ -1,14 +1,16 @@
-"""Curves: how something grows or shrinks, on logarithmic axes, each curve with its name at the right."""
+"""Charts: curves on logarithmic axes, each with its name at the right, and dots by row, in panels."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 
-from tallytree.drawing.elements import (
+from tallytree.drawing.pictures import (
     COLOURS,
     Axis,
+    Picture,
     draw_cross,
+    draw_diamond,
     draw_dot,
     draw_frame,
     draw_square,
@@ -21,7 +23,8 @@ from tallytree.drawing.elements import (
     write,
     write_title,
 )
-from tallytree.drawing.pictures import Picture
+
+# Curves: how something grows or shrinks.
 
 LABEL_GAP = 17
 CROSS_GAP = 13
@@ -143,3 +146,117 @@ def _draw_curve(
             "polyline", points=points, fill="none", stroke=colour, stroke_width=1.5, stroke_dasharray=dash
         )
     yield from (mark(x, y) for x, y in reached)
+
+
+# Dots: a row for each thing that is compared, and in it a line for each series, ``STEP`` apart.
+
+LABELS, PANEL, GAP, MARGIN = 235, 230, 60, 15
+TOP, BOTTOM, ROW, STEP = 78, 30, 42, 11
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One row in one series."""
+
+    row: str
+    series: str
+    mean: float | None
+    """None: it was given up."""
+    deviation: float = 0.0
+    reference: float | None = None
+    """What others found."""
+    limit: float | None = None
+    """The time at which it was given up, if time was the reason."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The marks under one title."""
+
+    title: str
+    marks: Sequence[Mark]
+
+
+@dataclass(frozen=True)
+class Key:
+    """What rows and series are called, in their order; what the references are; the names of the units."""
+
+    rows: Mapping[str, str]
+    series: Mapping[str, str]
+    reference: str
+    units: Sequence[str]
+    """The names of a thousandth, one, a thousand, a million and a billion."""
+
+
+def draw_dots(title: str, panels: Sequence[Panel], key: Key) -> str:
+    """Draw means as dots with bars of one standard deviation, references as diamonds, given up as crosses."""
+    width = LABELS + len(panels) * (PANEL + GAP)
+    height = TOP + len(key.rows) * ROW + BOTTOM
+    parts = [*_draw_key(key, panels), *_draw_rows(key, width)]
+    for place, panel in enumerate(panels):
+        parts += _draw_panel(panel, key, LABELS + place * (PANEL + GAP))
+    return draw_frame(title, width, height, parts)
+
+
+def _draw_key(key: Key, panels: Sequence[Panel]) -> Iterator[str]:
+    marks = [mark for panel in panels for mark in panel.marks]
+    y, x = 20.0, float(LABELS)
+    for name, colour in zip(key.series.values(), COLOURS, strict=False):
+        yield draw_dot(x, y, colour)
+        yield write(x + 10, y + 4, name)
+        x += 100
+    if any(mark.reference for mark in marks):
+        yield element("g", draw_diamond(x, y, "currentColor"), class_="soft")
+        yield write(x + 10, y + 4, key.reference)
+        x += 110
+    if any(mark.limit for mark in marks):
+        yield element("g", draw_cross(x, y, "currentColor", size=8), class_="soft")
+        yield write(x + 10, y + 4, "given up there")
+
+
+def _draw_rows(key: Key, width: int) -> Iterator[str]:
+    for place, name in enumerate(key.rows.values()):
+        y = TOP + ROW * place
+        yield element("path", d=f"M{MARGIN} {y}H{width - MARGIN}", class_="grid")
+        yield write(MARGIN, y + ROW / 2 + 4, name)
+
+
+def _draw_panel(panel: Panel, key: Key, left: float) -> Iterator[str]:
+    known = [value for mark in panel.marks for value in (mark.mean, mark.reference, mark.limit) if value]
+    yield write(left, TOP - 20, panel.title, font_weight="bold")
+    if not known:
+        return
+    axis = lay_powers("", known, left, left + PANEL)
+    step = 1 if len(axis.ticks) < 7 else 2
+    ticks = [
+        (value, "" if place % step else _shorten(value, key.units))
+        for place, (value, _) in enumerate(axis.ticks)
+    ]
+    yield from replace(axis, ticks=ticks).draw_columns(TOP, TOP + ROW * len(key.rows))
+    rows, series = list(key.rows), list(key.series)
+    for mark in panel.marks:
+        line = series.index(mark.series)
+        y = TOP + ROW * rows.index(mark.row) + ROW / 2 + STEP * (line - (len(series) - 1) / 2)
+        yield from _draw_mark(mark, axis, y, COLOURS[line % len(COLOURS)])
+
+
+def _draw_mark(mark: Mark, axis: Axis, y: float, colour: str) -> Iterator[str]:
+    least, most = axis.ticks[0][0], axis.ticks[-1][0]
+    if mark.mean:
+        low, high = max(mark.mean - mark.deviation, least), min(mark.mean + mark.deviation, most)
+        bar = f"M{axis.place(low):.1f} {y:.1f}H{axis.place(high):.1f}"
+        yield element("path", d=bar, stroke=colour, stroke_width=2)
+        yield draw_dot(axis.place(mark.mean), y, colour)
+    if mark.limit:
+        yield draw_cross(axis.place(mark.limit), y, colour, size=8)
+    if mark.reference:
+        yield draw_diamond(axis.place(mark.reference), y, colour)
+
+
+def _shorten(value: float, units: Sequence[str]) -> str:
+    """Format a power of ten as 1, 10, 100, 1k, 10k, ..., by the names of the units."""
+    thousandth, one, *large = units
+    if value < 1:
+        return f"{1000 * value:g}{thousandth}"
+    power = min(len(f"{value:.0f}") - 1, 3 * len(large) + 2) // 3
+    return f"{value / 1000**power:g}{[one, *large][power]}"
