@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -13,7 +14,7 @@ from hypothesis import settings
 
 from tests.bad_input_support import Bench, make_release
 from tests.commands import Outcome, Run
-from tests.servers import run_postgres, run_spark
+from tests.servers import HASTY_JAVA, run_postgres, run_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,14 +29,26 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Hundreds of commands are started: where nothing may be compiled into files, each compiles the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Spark's processes live for seconds: to compile Java with care would take longer than it saves.
+os.environ |= {"SPARK_LAUNCHER_OPTS": HASTY_JAVA, "SPARK_SUBMIT_OPTS": HASTY_JAVA}
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give all tests that share what takes long to set up to the same worker, which sets it up once."""
     for item in items:
-        for name in ("spark", "site"):
+        for name in ("postgres", "spark", "site"):
             if name in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what stays until the end: all that was imported."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
