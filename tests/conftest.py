@@ -45,6 +45,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.xdist_group(name))
 
 
+def pytest_sessionstart() -> None:
+    """Where the tests run in several processes, none compiles what another one is compiling."""
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
+        from tests.shared_kernels import share_kernels
+
+        share_kernels()
+
+
 def pytest_collection_finish() -> None:
     """Let the collector of garbage pass over what stays until the end: all that was imported."""
     gc.collect()
