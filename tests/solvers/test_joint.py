@@ -210,7 +210,7 @@ def random_shape(seed: int) -> tt.Hierarchy:
     return random_hierarchy(rng, int(rng.integers(1, 5)), width=4)
 
 
-@settings(max_examples=500)
+@settings(max_examples=1500)
 @given(
     seed=st.integers(0, 10**6),
     low=st.integers(0, 2),
