@@ -194,17 +194,13 @@ def run(table: Path, study: Study, mechanism: str, kept: Path) -> Tally:
     tally, done = Tally(), 0
     folder = kept / f"{mechanism}-{study.sizes}-sizes-{study.replicates}-replicates"
     with ProcessPoolExecutor(count_processors(), mp_context=get_context("spawn")) as workers:
-        jobs = [
-            workers.submit(
-                simulate_or_load,
-                table,
-                study,
-                mechanism,
-                range(start, min(start + BATCH, study.releases)),
-                folder,
-            )
-            for start in range(0, study.releases, BATCH)
-        ]
+        jobs = []
+        for start in range(0, study.releases, BATCH):
+            seeds = range(start, min(start + BATCH, study.releases))
+            if _name_file(folder, seeds).exists():  # which needs no process
+                tally.join(Tally.load(_name_file(folder, seeds)))
+            else:
+                jobs.append(workers.submit(simulate_or_load, table, study, mechanism, seeds, folder))
         for job in as_completed(jobs):
             tally.join(job.result())
             done += BATCH
@@ -214,10 +210,14 @@ def run(table: Path, study: Study, mechanism: str, kept: Path) -> Tally:
 
 def simulate_or_load(table: Path, study: Study, mechanism: str, seeds: range, folder: Path) -> Tally:
     """What :func:`simulate` finds, now or in an earlier run."""
-    file = folder / f"{seeds.start}-{seeds.stop}.json"
+    file = _name_file(folder, seeds)
     if not file.exists():
         simulate(table, study, mechanism, seeds).save(file)
     return Tally.load(file)
+
+
+def _name_file(folder: Path, seeds: range) -> Path:
+    return folder / f"{seeds.start}-{seeds.stop}.json"
 
 
 def simulate(table: Path, study: Study, mechanism: str, seeds: Iterable[int]) -> Tally:

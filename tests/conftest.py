@@ -1,19 +1,20 @@
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
 from tests.bad_input_support import Bench, make_release
 from tests.commands import Outcome, Run
-from tests.servers import run_postgres, run_spark
+from tests.servers import HASTY_JAVA, run_postgres, run_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,14 +29,47 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Hundreds of commands are started: where nothing may be compiled into files, each compiles the package anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+# Spark's processes live for seconds: to compile Java with care would take longer than it saves.
+os.environ |= {"SPARK_LAUNCHER_OPTS": HASTY_JAVA, "SPARK_SUBMIT_OPTS": HASTY_JAVA}
+
+
+GROUPS = {
+    **{name: name for name in ("postgres", "spark", "site", "joint_report")},
+    **dict.fromkeys(("ladder", "reconciliation"), "peers"),
+}
+"""The group of the tests that use a fixture which takes long to set up."""
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # before xdist looks at the groups, and after it
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """Give all tests that share what takes long to set up to the same worker, which sets it up once."""
     for item in items:
-        for name in ("spark", "site"):
-            if name in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(name))
+        for name in {GROUPS[name] for name in getattr(item, "fixturenames", ()) if name in GROUPS}:
+            item.add_marker(pytest.mark.xdist_group(name))
+    yield
+    for item in items:
+        # xdist 3.8 tells the group by a name that pytest 9.2 does not look at (pytest-xdist, issue 1386).
+        named = getattr(item, "_nodeid", item.nodeid)
+        if named != item.nodeid:
+            known: Any = item
+            known._id = type(known._id).parse(named)
+
+
+def pytest_sessionstart() -> None:
+    """Where the tests run in several processes, none compiles what another one is compiling."""
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform != "win32":
+        from tests.shared_kernels import share_kernels
+
+        share_kernels()
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over what stays until the end: all that was imported."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

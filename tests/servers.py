@@ -20,6 +20,9 @@ from psycopg import sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+HASTY_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a Java that does little and then ends."""
+
 
 def need(found: object, what: str) -> None:
     """Skip a test that lacks something of the system; in CI everything must be there."""
@@ -73,7 +76,8 @@ def run_spark() -> Iterator[SparkSession]:
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.scheduler.minRegisteredResourcesRatio", "1")  # wait for both
             .config("spark.scheduler.maxRegisteredResourcesWaitingTime", "120s")
-            .config("spark.sql.shuffle.partitions", "4")
+            .config("spark.executor.extraJavaOptions", HASTY_JAVA)
+            .config("spark.sql.shuffle.partitions", "2")  # one for each
             .config("spark.sql.warehouse.dir", folder)
             .config("spark.ui.enabled", "false")
             .getOrCreate()

@@ -120,7 +120,10 @@ def test_tables_of_counts_hold_plain_numbers_only(odd: str, column: str, tmp_pat
 NUMBERS = ["5", " 5 ", "5.0", "+5", "5e0", "500e-2"]
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres", "spark"])
+@pytest.mark.parametrize(
+    "engine",
+    ["duckdb", *(pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in ("postgres", "spark"))],
+)
 def test_quantities_are_plain_numbers_on_every_engine(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

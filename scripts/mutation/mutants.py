@@ -7,6 +7,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from scripts.mutation.changes import change_expression, change_statement
 
@@ -63,6 +64,7 @@ def find_mutants(source: str, file: str) -> list[Mutant]:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     tree = ast.parse(source)
+    parts = _cut(tree, starts)
     seen: Counter[str] = Counter()
     found = []
     for place in _walk(tree, _Scope(compiled="@kernel" in source), (1, 1)):
@@ -70,9 +72,11 @@ def find_mutants(source: str, file: str) -> list[Mutant]:
         assert node.end_lineno is not None and node.end_col_offset is not None
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
+        first, last = next(part for part in parts if part[0] <= start < part[1])
         for new in _change(node):
-            changed = (text[:start] + _write(new) + text[end:]).decode()
-            if ast.dump(new) == ast.dump(node) or not _is_program(changed):
+            if ast.dump(new) == ast.dump(node) or not _is_program(
+                text[first:start] + _write(new) + text[end:last]
+            ):
                 continue
             before = _show(text, start, end, text[start:end])
             after = _show(text, start, end, _write(new))
@@ -90,10 +94,16 @@ def find_mutants(source: str, file: str) -> list[Mutant]:
                     compiled=place.scope.compiled,
                     before=before,
                     after=after,
-                    source=changed,
+                    source=(text[:start] + _write(new) + text[end:]).decode(),
                 )
             )
     return found
+
+
+def _cut(tree: ast.Module, starts: list[int]) -> list[tuple[int, int]]:
+    """Where each statement of the file begins and ends: one is parsed sooner than all of them."""
+    lines = [_find_lines(node)[0] - 1 for node in tree.body]
+    return list(pairwise([*(starts[line] for line in lines), starts[-1]]))
 
 
 def _walk(node: ast.AST, scope: _Scope, lines: tuple[int, int]) -> Iterator[_Place]:
@@ -168,7 +178,7 @@ def _show(text: bytes, start: int, end: int, part: bytes) -> str:
     return " ".join(shown.decode().split())
 
 
-def _is_program(source: str) -> bool:
+def _is_program(source: bytes) -> bool:
     try:
         ast.parse(source)
     except SyntaxError:

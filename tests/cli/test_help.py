@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pyarrow as pa
@@ -100,9 +102,16 @@ def test_help_is_readable_at_any_width(
         assert "<str>" not in out.partition("Options")[2]  # every value says what it is
 
 
-@pytest.fixture
-def folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The files that the examples name, in the folder where they run."""
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the examples name."""
+    folder = tmp_path_factory.mktemp("files")
+    with chdir(folder):
+        write_files()
+    return folder
+
+
+def write_files() -> None:
     pa_parquet.write_table(PEOPLE, "people.parquet")
     for table, file in (
         (HOUSEHOLDS, "households"),
@@ -128,6 +137,12 @@ def folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         tt.release(counts, epsilon="1").save(f"release-{year}", replicates=0)
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
+
+
+@pytest.fixture
+def folder(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with these files, in which the examples run."""
+    shutil.copytree(files, tmp_path, dirs_exist_ok=True)
     monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))
     monkeypatch.setattr(reproduction_page, "choose_settings", lambda **_: SETTINGS)
     monkeypatch.setattr(reproduction_page, "load_datasets", lambda data: make_datasets())

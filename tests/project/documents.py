@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
@@ -17,6 +15,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+
+from tests.commands import run_script
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -92,16 +92,9 @@ def run_example(example: Example, code: str, names: dict[str, Any]) -> str:
         with redirect_stdout(printed):
             exec(compile(code, example.place, "exec"), names)
         return printed.getvalue()
-    here = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        ["bash", "-ec", code],
-        env={**os.environ, "PATH": here, "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{example.place}: {done.stderr}"
-    return done.stdout
+    done = run_script(code, columns="100")
+    assert done.code == 0, f"{example.place}: {done.err}"
+    return done.out
 
 
 def write_outputs(page: Path) -> None:

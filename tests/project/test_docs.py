@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +18,7 @@ from scripts.readme import insert_table
 import tallytree as tt
 from tallytree.research.reproduction.document import with_deviation
 from tallytree.research.reproduction.run_results import Spread
+from tests.commands import run_script
 from tests.datasets import test_datasets_census as census
 from tests.datasets import test_datasets_taxi as taxi
 from tests.ledger.ledger_support import make_schema
@@ -70,17 +68,14 @@ def run(
 ) -> dict[str, Any]:
     """Run the examples of a section, here; what Python leaves behind, and what there was before."""
     names: dict[str, Any] = {"tt": tt, **before}
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     blocks = find_blocks(section, page)
     assert blocks
     for language, code in blocks:
         if language == "python":
             exec(compile(replace(code), section, "exec"), names)
         else:
-            done = subprocess.run(
-                ["bash", "-ec", replace(code)], env=environment, capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr
+            done = run_script(replace(code))
+            assert done.code == 0, done.err
     return names
 
 
@@ -155,14 +150,9 @@ def test_the_examples_for_the_ledger_run(folder: Path, capsys: pytest.CaptureFix
     for release in ("release", "release-2"):
         assert tt.load(folder / release).verify().passed
     words = "tallytree release people.parquet --group household --region state --sizes 1:20 --epsilon 2 "
-    done = subprocess.run(
-        [sys.executable, "-m", *words.split(), "--ledger", "ledger.db", "--out", "release-9"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert f"    {done.stderr}" in LEDGER.read_text(encoding="utf-8")  # word for word
+    done = run_script(f"{words} --ledger ledger.db --out release-9")
+    assert done.code == 2
+    assert f"    {done.err}" in LEDGER.read_text(encoding="utf-8")  # word for word
 
 
 @pytest.mark.xdist_group("postgres")

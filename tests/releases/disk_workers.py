@@ -102,7 +102,7 @@ def make_words(what: str, bench: Bench) -> list[str]:
     return {
         "release": [
             "release", str(bench.elsewhere / "counts.csv"), *counts, "--epsilon", EPSILON,
-            "--ledger", str(bench.ledger), "--out", str(bench.disk / "deep" / "out"),
+            "--ledger", str(bench.ledger), "--out", str(bench.disk / "deep" / "out"), "--replicates", "10",
         ],
         "count": ["count", *people, "--out", str(bench.disk / "counts.parquet")],
         "count-csv": ["count", *people, "--out", str(bench.disk / "sensitive.csv")],

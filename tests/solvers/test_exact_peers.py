@@ -36,18 +36,24 @@ def small_instance(seed: int, cells: int) -> Instance:
     raise AssertionError("no small instance")
 
 
+SLOW_FOR_CP = {6, 38}
+"""Here constraint programming takes longer than for all others together; 20, 30 and 39 are as large."""
+
+
 @pytest.mark.parametrize("block", range(5))
 def test_every_exact_solver_of_the_sizes_model_finds_the_same_objective(block: int) -> None:
     for seed in range(8 * block, 8 * block + 8):
         instance = small_instance(seed, cells=6)
+        mechanisms = {
+            "direct-dp": tt.mechanism("direct-dp"),
+            "tables": tt.mechanism("direct-dp", solver="tables"),
+            "direct-qip": tt.mechanism("direct-qip"),
+        }
+        if seed not in SLOW_FOR_CP:
+            mechanisms["direct-cp"] = tt.mechanism("direct-cp")
         solutions = {
             name: mechanism.postprocess(instance.noisy, total=instance.total)
-            for name, mechanism in {
-                "direct-dp": tt.mechanism("direct-dp"),
-                "tables": tt.mechanism("direct-dp", solver="tables"),
-                "direct-cp": tt.mechanism("direct-cp"),
-                "direct-qip": tt.mechanism("direct-qip"),
-            }.items()
+            for name, mechanism in mechanisms.items()
         }
         assert len({solution.objective for solution in solutions.values()}) == 1, solutions
         for solution in solutions.values():
