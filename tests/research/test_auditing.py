@@ -502,7 +502,7 @@ def test_every_mechanism_passes(name: str) -> None:
         announced.append(steps)
         return done.append
 
-    found = audit(name, runs=10 if name == "direct-cp" else 40, seed=0, progress=progress)
+    found = audit(name, runs=10, seed=0, progress=progress)
     assert found.verdict == Verdict.HOLDS
     assert all(each.worst.loss == each.stated == 2 for each in found.enumerations)
     assert found.promises == list_promises(tt.mechanism(name))
@@ -577,7 +577,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_that_cannot_run_is_said_to_be_skipped(few: None) -> None:
-    found = audit_run.audit_all(runs=1000, protect="person", total="public")
+    found = audit_run.audit_all(runs=1000, protect="group", total="private")
     assert found.is_passed
     assert [each.mechanism for each in found.audits] == ["topdown"]
     assert found.skipped == {"direct-cp": "This mechanism needs OR-tools."}
@@ -585,7 +585,7 @@ def test_one_that_cannot_run_is_said_to_be_skipped(few: None) -> None:
 
 def test_a_control_that_is_not_caught_fails_the_audit(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_run, "list_controls", lambda: [tt.mechanism("cumulative-chain")])
-    found = audit_run.audit_all(runs=20)
+    found = audit_run.audit_all(runs=20, protect="group", total="private")
     assert [each.verdict for each in (*found.audits, *found.controls)] == [Verdict.HOLDS] * 2
     assert not found.is_passed
 
@@ -630,7 +630,7 @@ def run(run: Run) -> Run:
 
 
 def test_a_right_mechanism_has_exit_code_0(run: Run) -> None:
-    code, out, err = run("direct-dp", "--runs", "40", "--epsilon", "1/2", "--protect", "group")
+    code, out, err = run("direct-dp", "--runs", "10", "--epsilon", "1/2", "--protect", "group")
     assert (code, err) == (0, "")
     for words in (
         "epsilon 1/2",
@@ -658,7 +658,7 @@ def test_the_published_chain_has_exit_code_1_and_words_for_it(run: Run) -> None:
 
 
 def test_json_has_everything_exactly(run: Run) -> None:
-    code, out, err = run("cumulative-joint", "--option", "smooth=false", "--runs", "40", "--json")
+    code, out, err = run("cumulative-joint", "--option", "smooth=false", "--runs", "10", "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found["mechanism"] == "cumulative-joint (smooth=False)"
@@ -678,16 +678,16 @@ def test_json_has_everything_exactly(run: Run) -> None:
 
 
 def test_all_are_audited_and_written_down(run: Run, few: None, tmp_path: Path) -> None:
-    code, out, err = run("--all", "--runs", "1000", "--out", "page.md", "--protect", "person")
+    code, out, err = run("--all", "--runs", "1000", "--out", "page.md", "--protect", "group")
     assert (code, err) == (0, "")
     assert "Skipped: direct-cp. This mechanism needs OR-tools." in out
     assert "Control, which must be caught" in out
     page = (tmp_path / "page.md").read_text()
-    assert "| `topdown` | person | public | 2 | 2 | 2 |" in page
-    assert "| `topdown` | person | private | 2 | 2 | 2 |" in page
+    assert "| `topdown` | group | public | 2 | 2 | 2 |" in page
+    assert "| `topdown` | group | private | 2 | 2 | 2 |" in page
     assert "skipped: This mechanism needs OR-tools." in page
     assert "**more than asked for**" in page
-    code, out, _ = run("--all", "--runs", "20", "--json")
+    code, out, _ = run("--all", "--runs", "20", "--protect", "group", "--total", "private", "--json")
     assert code == 1  # too few runs to catch the control
     assert json.loads(out)["passed"] is False
 
@@ -728,7 +728,7 @@ def test_wrong_input_has_exit_code_2_and_one_message(run: Run, case: str, tmp_pa
 
 
 def test_a_page_that_cannot_be_written_is_an_error(run: Run, few: None) -> None:
-    code, _, err = run("--all", "--runs", "20", "--out", "missing/page.md")
+    code, _, err = run("--all", "--runs", "20", "--protect", "group", "--out", "missing/page.md")
     assert code == 2
     assert "cannot be written: No such file or directory" in err
 

@@ -280,7 +280,7 @@ PROMISES = list_promises(tt.mechanism("cumulative-dp"))
 @pytest.mark.parametrize("name", ["direct-dp", "cumulative-dp"])
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
 def test_every_promise_holds(name: str, promise: Promise) -> None:
-    found = attack(name, promise, runs=1000)
+    found = attack(name, promise, runs=1500)
     assert found.verdict == Verdict.HOLDS
     assert found.evidence.bound > 0.1  # it can see
 
