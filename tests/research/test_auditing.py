@@ -577,7 +577,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_that_cannot_run_is_said_to_be_skipped(few: None) -> None:
-    found = audit_run.audit_all(runs=1000, protect="group", total="private")
+    found = audit_run.audit_all(runs=1000, protect="person", total="public")
     assert found.is_passed
     assert [each.mechanism for each in found.audits] == ["topdown"]
     assert found.skipped == {"direct-cp": "This mechanism needs OR-tools."}
@@ -678,13 +678,13 @@ def test_json_has_everything_exactly(run: Run) -> None:
 
 
 def test_all_are_audited_and_written_down(run: Run, few: None, tmp_path: Path) -> None:
-    code, out, err = run("--all", "--runs", "1000", "--out", "page.md", "--protect", "group")
+    code, out, err = run("--all", "--runs", "1000", "--out", "page.md", "--protect", "person")
     assert (code, err) == (0, "")
     assert "Skipped: direct-cp. This mechanism needs OR-tools." in out
     assert "Control, which must be caught" in out
     page = (tmp_path / "page.md").read_text()
-    assert "| `topdown` | group | public | 2 | 2 | 2 |" in page
-    assert "| `topdown` | group | private | 2 | 2 | 2 |" in page
+    assert "| `topdown` | person | public | 2 | 2 | 2 |" in page
+    assert "| `topdown` | person | private | 2 | 2 | 2 |" in page
     assert "skipped: This mechanism needs OR-tools." in page
     assert "**more than asked for**" in page
     code, out, _ = run("--all", "--runs", "20", "--protect", "group", "--total", "private", "--json")

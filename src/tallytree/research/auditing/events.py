@@ -230,8 +230,12 @@ class Event:
 
     def count(self, outcomes: Ints) -> int:
         """Count the outcomes in which it happened."""
-        above = int((self.score.rate(outcomes) >= self.threshold).sum())
-        return above if self.is_above else len(outcomes) - above
+        return self.count_rated(self.score.rate(outcomes))
+
+    def count_rated(self, rated: Floats) -> int:
+        """Count the outcomes in which it happened, by their scores."""
+        above = int((rated >= self.threshold).sum())
+        return above if self.is_above else len(rated) - above
 
     def __str__(self) -> str:
         return f"{self.score.name} {'>=' if self.is_above else '<'} {self.threshold:g}"
@@ -262,22 +266,24 @@ def choose_event(
     line fitted to few outcomes overfits them. Its threshold is then chosen on all.
     """
     half = len(first) // 2
-    scores = list_scores(targets, first[:half], second[:half])
-    events = [
-        event for score in scores for event in _list_events(score, first[:half], second[:half], deviations)
-    ]
-    guesses = [_guess(event, first[half:], second[half:], deviations) for event in events]
-    best = int(np.argmax(guesses))
-    again = _list_events(events[best].score, first, second, deviations)
-    return guesses[best], max(again, key=lambda event: _guess(event, first, second, deviations))
+    found: list[tuple[float, Score, Floats, Floats]] = []
+    for score in list_scores(targets, first[:half], second[:half]):
+        ones, others = score.rate(first), score.rate(second)
+        events = _list_events(score, ones[:half], others[:half], deviations)
+        guess = max(_guess(event, ones[half:], others[half:], deviations) for event in events)
+        found.append((guess, score, ones, others))
+    guess, score, ones, others = max(found, key=lambda each: each[0])
+    again = _list_events(score, ones, others, deviations)
+    return guess, max(again, key=lambda event: _guess(event, ones, others, deviations))
 
 
-def _list_events(score: Score, first: Ints, second: Ints, deviations: float) -> Iterator[Event]:
-    """Yield the best threshold for each side of it and each neighbour as the likelier one."""
-    ranked = [np.sort(score.rate(outcomes)) for outcomes in (first, second)]
-    values = np.unique(np.concatenate(ranked))
-    tried = values[np.unique(np.linspace(0, len(values) - 1, THRESHOLDS).astype(np.int64))]
-    below = [np.searchsorted(scores, tried, side="left") for scores in ranked]
+def _list_events(score: Score, first: Floats, second: Floats, deviations: float) -> Iterator[Event]:
+    """Yield the best threshold by the scores, for each side of it and each neighbour as the likelier one."""
+    ranked = [np.sort(rated) for rated in (first, second)]
+    tried = np.unique(np.concatenate(ranked))
+    if len(tried) > THRESHOLDS:
+        tried = tried[np.linspace(0, len(tried) - 1, THRESHOLDS).astype(np.int64)]
+    below = [np.searchsorted(rated, tried, side="left") for rated in ranked]
     for is_above in (True, False):
         hits = [len(first) - count if is_above else count for count in below]
         for likelier in (0, 1):
@@ -286,9 +292,9 @@ def _list_events(score: Score, first: Ints, second: Ints, deviations: float) -> 
             yield Event(score, float(tried[best]), is_above, likelier == 0)
 
 
-def _guess(event: Event, first: Ints, second: Ints, deviations: float) -> float:
-    """Estimate the lower bound from these outcomes."""
-    hits = np.array([event.count(first), event.count(second)])
+def _guess(event: Event, first: Floats, second: Floats, deviations: float) -> float:
+    """Estimate the lower bound from the scores of outcomes."""
+    hits = np.array([event.count_rated(first), event.count_rated(second)])
     if not event.is_first_likelier:
         hits = hits[::-1]
     return float(_discount(hits[:1], hits[1:], len(first), deviations)[0])
