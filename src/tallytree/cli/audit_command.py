@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,22 @@ def audit(
             show_default="the randomness of releases",
         ),
     ] = None,
+    protect: Annotated[
+        str | None,
+        typer.Option(
+            help="Only the promise to a person, or to a whole group.",
+            metavar="person|group",
+            show_default="both",
+        ),
+    ] = None,
+    total: Annotated[
+        str | None,
+        typer.Option(
+            help="Only the promise with a public, or with a private number of groups.",
+            metavar="public|private",
+            show_default="each that the mechanism offers",
+        ),
+    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option("--option", help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
@@ -56,33 +73,33 @@ def audit(
 
     On invented counts: first, all neighbours on small hierarchies are tried, which gives the exact worst
     privacy loss there. Then the whole mechanism is attacked as a black box, with the noise of releases,
-    moving one group in every region and between all sizes: many runs give a lower bound on epsilon. Neither
-    result may exceed the epsilon that is stated or asked for.
+    adding a person or a group, or changing a group, in every region and at all sizes: many runs give a lower
+    bound on epsilon. Neither result may exceed the epsilon that is stated or asked for. Every promise that
+    the mechanism offers is tried: to persons and to whole groups, with a public and with a private total.
     """
     if every == (mechanism is not None):
         raise InputError("Name one mechanism to audit, or say --all.")
+    settings = {"epsilon": epsilon, "runs": runs, "seed": seed, "protect": protect, "total": total}
     if every:
         if option:
             raise InputError("--option goes with one mechanism, not with --all.")
-        passed = _audit_all(epsilon, runs, seed, out, as_json)
+        passed = _audit_all(settings, out, as_json)
     else:
         if out is not None:
             raise InputError("--out goes with --all: it writes the page of all mechanisms.")
-        passed = _audit_one(str(mechanism), option or [], epsilon, runs, seed, as_json)
+        passed = _audit_one(str(mechanism), option or [], settings, as_json)
     if not passed:
         raise typer.Exit(1)
 
 
-def _audit_one(
-    name: str, options: list[str], epsilon: str, runs: int | None, seed: int | None, as_json: bool
-) -> bool:
+def _audit_one(name: str, options: list[str], settings: dict[str, Any], as_json: bool) -> bool:
     from tallytree.mechanisms.registry import mechanism
     from tallytree.research.auditing.audit_run import audit as examine
     from tallytree.research.auditing.exact_losses import Verdict
 
     method = mechanism(name, **_read_options(name, options))
     with show_progress(quiet=as_json) as progress:
-        found = examine(method, epsilon=epsilon, runs=runs, seed=seed, progress=progress)
+        found = examine(method, **settings, progress=progress)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -90,12 +107,12 @@ def _audit_one(
     return found.verdict == Verdict.HOLDS
 
 
-def _audit_all(epsilon: str, runs: int | None, seed: int | None, out: Path | None, as_json: bool) -> bool:
+def _audit_all(settings: dict[str, Any], out: Path | None, as_json: bool) -> bool:
     from tallytree.research.auditing.audit_page import write_page
     from tallytree.research.auditing.audit_run import audit_all
 
     with show_progress(quiet=as_json) as progress:
-        found = audit_all(epsilon=epsilon, runs=runs, seed=seed, progress=progress)
+        found = audit_all(**settings, progress=progress)
     if out is not None:
         write_whole(out, write_page(found).encode())
     if as_json:
@@ -137,31 +154,34 @@ def _read_value(key: str, value: str, usual: object) -> object:
 
 
 def _print_audit(found: Audit) -> None:
-    from tallytree.research.auditing.audit_page import CASE, conclude, write_case, write_number
+    from tallytree.research.auditing.audit_page import CASE, conclude, write_case, write_number, write_promise
 
-    print_table(
-        f"{found.mechanism}, asked for epsilon {write_number(found.asked)}: all neighbours tried",
-        CASE,
-        [write_case(each) for each in found.enumerations],
-        left=3,
-    )
-    print_table(
-        "Attacked: how often an event happened, on one neighbour and on the other",
-        ["seen", "group moved", "event", "hits", "runs", "epsilon at least", "stated"],
-        [
+    print_text(f"{found.mechanism}, asked for epsilon {write_number(found.asked)}.")
+    for promise in found.promises:
+        part = found.under(promise)
+        print_table(
+            f"For {write_promise(promise)}: all neighbours tried",
+            CASE,
+            [write_case(each) for each in part.enumerations],
+            left=5,
+        )
+        print_table(
+            f"For {write_promise(promise)}: how often an event happened, on one neighbour and on the other",
+            ["seen", "group moved", "event", "hits", "runs", "epsilon at least", "stated"],
             [
-                each.seen,
-                each.moved,
-                each.evidence.event,
-                f"{each.evidence.hits:,} : {each.evidence.other_hits:,}",
-                f"{each.evidence.runs:,}",
-                f"{each.evidence.bound:.3f}",
-                write_number(each.stated),
-            ]
-            for each in found.attacks
-        ],
-        left=3,
-    )
+                [
+                    each.seen,
+                    each.moved,
+                    each.evidence.event,
+                    f"{each.evidence.hits:,} : {each.evidence.other_hits:,}",
+                    f"{each.evidence.runs:,}",
+                    f"{each.evidence.bound:.3f}",
+                    write_number(each.stated),
+                ]
+                for each in part.attacks
+            ],
+            left=3,
+        )
     print_text(conclude(found))
 
 
@@ -170,13 +190,13 @@ def _print_all(found: AuditOfAll) -> None:
     from tallytree.research.auditing.exact_losses import Verdict
 
     rows = []
-    for audit in found.audits:
-        name, _, *cells = summarize(audit)
-        verdict = str(audit.verdict)
-        rows.append([name, *cells, verdict if audit.verdict == Verdict.HOLDS else verdict.upper()])
+    for name, protect, total, _, *cells, verdict in chain.from_iterable(map(summarize, found.audits)):
+        words = verdict if verdict == str(Verdict.HOLDS) else verdict.upper()
+        rows.append([name, protect, total, *cells, words])
     asked = write_number(found.controls[0].asked)
-    columns = ["mechanism", "stated", "exact loss", "measurements", "counts", "verdict"]
-    print_table(f"Asked for epsilon {asked}: exact worst loss, and what attacks showed", columns, rows)
+    columns = ["mechanism", "protected", "total", "stated", "exact loss", "measurements", "counts", "verdict"]
+    title = f"Asked for epsilon {asked}: exact worst loss, and what attacks showed"
+    print_table(title, columns, rows, left=3)
     for name, reason in found.skipped.items():
         print_text(f"Skipped: {name}. {reason}")
     for audit in found.audits:

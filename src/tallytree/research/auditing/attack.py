@@ -1,8 +1,9 @@
 """Attacks on a whole mechanism as a black box: lower bounds on epsilon from many runs on neighbours.
 
-One group is moved: in every region, from every size to the next. Half of the runs serve to choose among these
-neighbours, and to choose an event that distinguishes them; the other half to estimate how much likelier the
-event is with one dataset than with the other. That gives a lower bound on the mechanism's real epsilon.
+The neighbours are those of a promise: one person more, one group more, or one group of another size, in
+every region and at every size. Half of the runs serve to choose among them, and to choose an event that
+distinguishes them; the other half to estimate how much likelier the event is with one dataset than with the
+other. That gives a lower bound on the mechanism's real epsilon.
 Nothing about the mechanism is taken on trust, and it measures by the code of releases with their sampler, so
 this also finds what no enumeration of answers can: noise that differs from the plan, is missing somewhere or
 is shared by cells, or a release that reveals more than the measurements.
@@ -27,6 +28,8 @@ from tallytree.privacy.noise import SeededNoise
 from tallytree.privacy.plan import Plan
 from tallytree.progress import one_processor
 from tallytree.research.auditing.events import (
+    BOLD,
+    CAREFUL,
     Event,
     Evidence,
     Targets,
@@ -39,8 +42,10 @@ from tallytree.research.auditing.events import (
 from tallytree.research.auditing.exact_losses import (
     ATTACKED,
     ATTACKED_SMALL,
+    ATTACKED_WIDE,
     Case,
     Pair,
+    Promise,
     Verdict,
     compare,
     judge,
@@ -115,6 +120,13 @@ CONFIDENCE = f"{100 * (1 - ERROR):g} %"
 BACKGROUND = 2
 """Groups in every cell, of which one moves: zeros alone would hide much."""
 
+BARE = slice(1, 2)
+"""The region without groups, so that its first one may appear; it has one where their list is public."""
+
+SHARE = Fraction(1, 2)
+"""Neighbours are attacked whose loss is at least this share of the worst: on the sizes query, a group that
+appears changes half as much as one that moves."""
+
 KEPT = 4
 """After each round of choosing, one in this many neighbours is kept."""
 
@@ -128,6 +140,7 @@ class Attack:
 
     seen: str
     """What the attacker looks at: the measurements, or the counts that are released."""
+    case: Case
     asked: Fraction
     stated: Fraction
     """The epsilon that the plan of the attacked case states."""
@@ -144,7 +157,7 @@ class Attack:
 
     @property
     def moved(self) -> str:
-        """The region whose group moves, and its sizes before and after."""
+        """The region whose group moves, and its sizes before and after: nothing if it appears."""
         counts = self.pair.counts
         change = self.pair.neighbour.leaf - counts.leaf
         (region, after), gone = np.argwhere(change > 0)[0], np.argwhere(change < 0)
@@ -153,12 +166,15 @@ class Attack:
 
 
 def find_targets(case: Case, plan: Plan) -> list[Pair]:
-    """Return the pairs to attack: the same counts, with all neighbours of one more person and worst loss."""
+    """Return the pairs to attack, the worst first: the same counts, with all neighbours that lose much."""
     leaf = np.full((case.hierarchy.leaf_count, count_sizes(case.sizes)), BACKGROUND)
+    leaf[BARE] = 0
+    leaf[BARE, 0] = case.neighbours.has_public_total
     counts = GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)
-    pairs = [compare(plan, counts, neighbour) for neighbour in enumerate_additions(counts)]
-    worst = max(pair.rank for pair in pairs)
-    return [pair for pair in pairs if pair.rank == worst]
+    pairs = [compare(plan, counts, neighbour) for neighbour in enumerate_additions(counts, case.neighbours)]
+    worst = max(pair.loss or Fraction(0) for pair in pairs)
+    kept = [pair for pair in pairs if pair.loss is None or pair.loss >= SHARE * worst]
+    return sorted(kept, key=lambda pair: pair.rank, reverse=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +182,7 @@ class Attacker:
     """An attacker who sees the outcomes on neighbours of the same counts, and tries to tell them apart."""
 
     seen: str
+    case: Case
     stated: Fraction
     look: Look
     pairs: Sequence[Pair]
@@ -188,7 +205,7 @@ class Attacker:
             for counts in (pair.counts, pair.neighbour)
         )
         evidence = estimate(event, first, second, error=error)
-        return Attack(self.seen, asked, self.stated, pair, len(self.pairs), evidence)
+        return Attack(self.seen, self.case, asked, self.stated, pair, len(self.pairs), evidence)
 
     def _choose(self, report: Callable[[int], None]) -> tuple[int, Event]:
         """Choose the neighbours easiest to tell apart, and an event: few runs on all, then more on the best.
@@ -199,10 +216,11 @@ class Attacker:
         left: dict[int, Ints | None] = dict.fromkeys(range(len(self.pairs)))
         for kept, runs in self._list_rounds():
             first = self._run_more(first, self.pairs[0].counts, runs, report)
+            deviations = BOLD if kept > 1 else CAREFUL
             ranked = []
             for place, earlier in list(left.items())[:kept]:
                 second = self._run_more(earlier, self.pairs[place].neighbour, runs, report)
-                guess, event = choose_event(self.targets[place], first, second)
+                guess, event = choose_event(self.targets[place], first, second, deviations=deviations)
                 ranked.append((guess, place, event, second))
             ranked.sort(key=lambda each: -each[0])
             left = {place: second for _, place, _, second in ranked}
@@ -224,22 +242,34 @@ class Attacker:
 
 
 def prepare_attacks(
-    method: Mechanism, *, epsilon: Fraction, measured_runs: int, runs: int, seed: int | None
+    method: Mechanism,
+    promise: Promise,
+    *,
+    epsilon: Fraction,
+    measured_runs: int,
+    runs: int,
+    seed: int | None,
 ) -> list[Attacker]:
     """Prepare attacks on the measurements, and on the counts that are computed from them.
 
-    Post-processing can only hide information (``exact_losses.py``), so the first attack is the stronger one;
-    the second is on what people get to see. If the solver is slow, it is on a smaller case.
+    Post-processing can only hide information (``exact_losses.py``), so those on measurements are stronger;
+    the last is on what people get to see. If the solver is slow, it is on a smaller case.
     """
     measure = measure_with(seed)
-    plan = plan_case(method, ATTACKED, epsilon=epsilon)
-    pairs = find_targets(ATTACKED, plan)
-    targets = [target_measurements(plan, pair) for pair in pairs]
-    look = look_at_measurements(plan, measure)
-    measured = Attacker("measurements", plan.epsilon, look, pairs, targets, measured_runs)
-    if method.small:
-        plan = plan_case(method, ATTACKED_SMALL, epsilon=epsilon)
-        pairs = find_targets(ATTACKED_SMALL, plan)
-    targets = [target_counts(plan, pair) for pair in pairs]
-    look = look_at_counts(method, plan, measure)
-    return [measured, Attacker("counts", plan.epsilon, look, pairs, targets, runs)]
+    protect, total = promise
+    aims = [("measurements", ATTACKED), ("counts", ATTACKED_SMALL if method.small else ATTACKED)]
+    if protect == "person":
+        aims.insert(1, ("measurements", ATTACKED_WIDE))
+    attackers = []
+    for seen, base in aims:
+        case = base.under(protect, total)
+        plan = plan_case(method, case, epsilon=epsilon)
+        pairs = find_targets(case, plan)
+        if seen == "measurements":
+            look, each = look_at_measurements(plan, measure), measured_runs
+            targets = [target_measurements(plan, pair) for pair in pairs]
+        else:
+            look, each = look_at_counts(method, plan, measure), runs
+            targets = [target_counts(plan, pair) for pair in pairs]
+        attackers.append(Attacker(seen, case, plan.epsilon, look, pairs, targets, each))
+    return attackers

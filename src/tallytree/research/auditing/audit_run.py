@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from tallytree.errors import InputError, MechanismError
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import find_mechanism, list_mechanisms, mechanism
 from tallytree.privacy.budget import Exact, parse_exact
+from tallytree.privacy.neighbours import Protected, TotalKind
 from tallytree.progress import Progress, no_progress
 from tallytree.research.auditing.attack import ERROR, Attack, prepare_attacks
-from tallytree.research.auditing.exact_losses import CASES, Case, Enumeration, Verdict, enumerate_losses
+from tallytree.research.auditing.exact_losses import (
+    Case,
+    Enumeration,
+    Promise,
+    Verdict,
+    enumerate_losses,
+    list_cases,
+    list_promises,
+)
 from tallytree.sizes import find_whole, state_sizes
 
 EPSILON = "2"
@@ -36,9 +46,27 @@ class Audit:
     attacks: Sequence[Attack]
 
     @property
+    def promises(self) -> list[Promise]:
+        """The promises that were tried."""
+        return list(dict.fromkeys(found.case.promise for found in self.enumerations))
+
+    def under(self, promise: Promise) -> Audit:
+        """Return what was found about one promise."""
+        return replace(
+            self,
+            enumerations=[found for found in self.enumerations if found.case.promise == promise],
+            attacks=[found for found in self.attacks if found.case.promise == promise],
+        )
+
+    @property
     def worst(self) -> Enumeration:
         """The case with the largest loss."""
         return max(self.enumerations, key=lambda found: (found.verdict, found.worst.rank))
+
+    def find_strongest(self, seen: str | None = None) -> Attack:
+        """Return the attack that showed most: of all, or of those that look at the same."""
+        attacks = [attack for attack in self.attacks if seen in (None, attack.seen)]
+        return max(attacks, key=lambda attack: (attack.verdict, attack.evidence.bound))
 
     @property
     def exact_verdict(self) -> Verdict:
@@ -66,6 +94,10 @@ class Audit:
             "mechanism": self.mechanism,
             "epsilon_asked": str(self.asked),
             "verdict": str(self.verdict),
+            "promises": [
+                {**_state_promise(promise), "verdict": str(self.under(promise).verdict)}
+                for promise in self.promises
+            ],
             "enumerations": [_list_enumeration(found) for found in self.enumerations],
             "attacks": [_list_attack(found) for found in self.attacks],
         }
@@ -77,9 +109,14 @@ def audit(
     epsilon: Exact = EPSILON,
     runs: int | None = None,
     seed: int | None = None,
+    protect: Protected | None = None,
+    total: TotalKind | None = None,
     progress: Progress = no_progress,
 ) -> Audit:
     """Try all neighbours on small hierarchies, and attack the mechanism in twice ``runs`` runs.
+
+    Does so for every promise that the mechanism offers: to persons and to whole groups, with a public and
+    with a private total. ``protect`` and ``total`` choose among them; each promise has attacks of its own.
 
     Uses invented counts only. Noise is drawn as for a release, so that nobody can repeat it; with a seed the
     same sampler runs on repeatable bytes, and the same seed gives the same result.
@@ -94,8 +131,20 @@ def audit(
     measured = runs or MEASURED_RUNS
     method.require()
     name = describe_mechanism(method)
-    settings = [(case, totals) for case in CASES for totals in _list_totals(method, case)]
-    attackers = prepare_attacks(method, epsilon=asked, measured_runs=measured, runs=whole, seed=seed)
+    promises = list_promises(method, protect=protect, total=total)
+    settings = [
+        (case, totals)
+        for promise in promises
+        for case in list_cases(*promise)
+        for totals in _list_totals(method, case)
+    ]
+    attackers = [
+        attacker
+        for promise in promises
+        for attacker in prepare_attacks(
+            method, promise, epsilon=asked, measured_runs=measured, runs=whole, seed=seed
+        )
+    ]
     report = progress(f"Auditing {name}", len(settings) + sum(each.all_runs for each in attackers))
     enumerations = []
     for case, totals in settings:
@@ -124,16 +173,29 @@ def _check_number(value: Any, what: str, least: int) -> None:
 
 def _list_totals(method: Mechanism, case: Case) -> list[str | None]:
     """List the levels of public totals that a mechanism accepts: all of them are tried."""
-    return [None, case.hierarchy.levels[-1]] if method.region_totals == "optional" else [None]
+    is_choice = method.region_totals == "optional" and case.neighbours.has_public_total
+    return [None, case.hierarchy.levels[-1]] if is_choice else [None]
+
+
+def _state_promise(promise: Promise) -> dict[str, str]:
+    protect, total = promise
+    return {"protect": protect, "total": total}
+
+
+def _state_case(case: Case) -> dict[str, Any]:
+    return {
+        **_state_promise(case.promise),
+        "regions": case.regions,
+        **state_sizes(case.sizes),
+        "max_records": case.bounds.max_records,
+        "max_quantity": case.bounds.max_quantity,
+        "weights": list(case.weights) if case.weights else None,
+    }
 
 
 def _list_enumeration(found: Enumeration) -> dict[str, Any]:
     return {
-        "regions": found.case.regions,
-        **state_sizes(found.case.sizes),
-        "max_records": found.case.bounds.max_records,
-        "max_quantity": found.case.bounds.max_quantity,
-        "weights": list(found.case.weights) if found.case.weights else None,
+        **_state_case(found.case),
         "public_totals": found.public_totals,
         "pairs": found.pairs,
         "epsilon_stated": str(found.stated),
@@ -147,6 +209,7 @@ def _list_attack(found: Attack) -> dict[str, Any]:
     evidence = found.evidence
     return {
         "seen": found.seen,
+        **_state_case(found.case),
         "pairs": found.tried,
         "pair": [found.pair.counts.leaf.tolist(), found.pair.neighbour.leaf.tolist()],
         "epsilon_stated": str(found.stated),
@@ -202,19 +265,24 @@ def audit_all(
     epsilon: Exact = EPSILON,
     runs: int | None = None,
     seed: int | None = None,
+    protect: Protected | None = None,
+    total: TotalKind | None = None,
     progress: Progress = no_progress,
 ) -> AuditOfAll:
-    """Audit every mechanism with its usual options; one whose solver is not installed is skipped."""
+    """Audit every mechanism with its usual options, as :func:`audit` does.
+
+    One whose solver is not installed is skipped, and so is one that needs a public total if ``total`` is
+    private. The controls have a public total whatever is asked for.
+    """
     audits, skipped = [], {}
+    run = partial(audit, epsilon=epsilon, runs=runs, seed=seed, protect=protect, progress=progress)
     for name in list_mechanisms():
         try:
             mechanism(name).require()
+            mechanism(name).find_query(total)
         except MechanismError as error:
             skipped[name] = str(error)
             continue
-        audits.append(audit(name, epsilon=epsilon, runs=runs, seed=seed, progress=progress))
-    controls = [
-        audit(control, epsilon=epsilon, runs=runs, seed=seed, progress=progress)
-        for control in list_controls()
-    ]
+        audits.append(run(name, total=total))
+    controls = [run(control) for control in list_controls()]
     return AuditOfAll(audits, controls, skipped)

@@ -153,12 +153,18 @@ class Score:
 def list_scores(targets: Targets, first: Ints, second: Ints) -> list[Score]:
     """Return the scores known beforehand, and one fitted to outcomes of the first and second neighbour."""
     cells = [_score_cell(place) for place in range(first.shape[1])]
-    return [_score_nearness(targets), _score_cumulative(targets), _fit_line(first, second), *cells]
+    known = [_score_nearness(targets), _score_cumulative(targets), _score_cumulative(targets, above=True)]
+    return [*known, _score_total(targets), _fit_line(first, second), *cells]
 
 
 def _score_cell(place: int) -> Score:
     """Score by a single cell."""
     return Score(f"cell {place}", lambda outcomes: outcomes[:, place].astype(np.float64))
+
+
+def _score_total(targets: Targets) -> Score:
+    """Score by the sum of the root's cells: counts that keep a private total show that a group exists."""
+    return Score("number of groups", lambda outcomes: outcomes[:, : targets.sizes].sum(axis=1) * 1.0)
 
 
 def _score_nearness(targets: Targets) -> Score:
@@ -177,17 +183,19 @@ def _score_nearness(targets: Targets) -> Score:
     return Score("nearness", rate)
 
 
-def _score_cumulative(targets: Targets) -> Score:
-    """Score by nearness in cumulative counts, which half of the mechanisms fit."""
+def _score_cumulative(targets: Targets, *, above: bool = False) -> Score:
+    """Score by nearness in cumulative counts, from below or from above, which half of the mechanisms fit."""
+    step = -1 if above else 1
 
     def cumulate(cells: Ints) -> Ints:
-        rows = cells.reshape(*cells.shape[:-1], -1, targets.sizes)
-        sums: Ints = np.cumsum(rows, axis=-1).reshape(cells.shape)
+        rows = cells.reshape(*cells.shape[:-1], -1, targets.sizes)[..., ::step]
+        sums: Ints = np.cumsum(rows, axis=-1)[..., ::step].reshape(cells.shape)
         return sums
 
     totals = Targets(cumulate(targets.first), cumulate(targets.second), targets.weights, targets.sizes)
     nearness = _score_nearness(totals)
-    return Score("cumulative nearness", lambda outcomes: nearness.function(cumulate(outcomes)))
+    name = f"nearness {'from above' if above else 'from below'}"
+    return Score(name, lambda outcomes: nearness.function(cumulate(outcomes)))
 
 
 def _fit_line(first: Ints, second: Ints) -> Score:
@@ -205,8 +213,11 @@ def _fit_line(first: Ints, second: Ints) -> Score:
 THRESHOLDS = 200
 """The most thresholds tried for each score."""
 
-DEVIATIONS = 2.6
-"""Standard deviations by which an event's estimate is discounted in choosing: rare events are uncertain."""
+BOLD, CAREFUL = 1.0, 2.6
+"""Standard deviations by which an event's estimate is discounted in choosing: rare events are uncertain.
+
+After few runs every event is, and a discount for 99 % confidence would prefer those that tell nothing.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,8 +231,12 @@ class Event:
 
     def count(self, outcomes: Ints) -> int:
         """Count the outcomes in which it happened."""
-        above = int((self.score.rate(outcomes) >= self.threshold).sum())
-        return above if self.is_above else len(outcomes) - above
+        return self.count_rated(self.score.rate(outcomes))
+
+    def count_rated(self, rated: Floats) -> int:
+        """Count the outcomes in which it happened, by their scores."""
+        above = int((rated >= self.threshold).sum())
+        return above if self.is_above else len(rated) - above
 
     def __str__(self) -> str:
         return f"{self.score.name} {'>=' if self.is_above else '<'} {self.threshold:g}"
@@ -243,47 +258,54 @@ class Evidence:
     the other."""
 
 
-def choose_event(targets: Targets, first: Ints, second: Ints) -> tuple[float, Event]:
+def choose_event(
+    targets: Targets, first: Ints, second: Ints, *, deviations: float = CAREFUL
+) -> tuple[float, Event]:
     """Return the event that bounds epsilon best on outcomes of the two neighbours, after the estimated bound.
 
     For every score, events are chosen on one half of the outcomes, and the best of them on the other half: a
     line fitted to few outcomes overfits them. Its threshold is then chosen on all.
     """
     half = len(first) // 2
-    scores = list_scores(targets, first[:half], second[:half])
-    events = [event for score in scores for event in _list_events(score, first[:half], second[:half])]
-    guesses = [_guess(event, first[half:], second[half:]) for event in events]
-    best = int(np.argmax(guesses))
-    again = _list_events(events[best].score, first, second)
-    return guesses[best], max(again, key=lambda event: _guess(event, first, second))
+    found: list[tuple[float, Score, Floats, Floats]] = []
+    for score in list_scores(targets, first[:half], second[:half]):
+        ones, others = score.rate(first), score.rate(second)
+        events = _list_events(score, ones[:half], others[:half], deviations)
+        guess = max(_guess(event, ones[half:], others[half:], deviations) for event in events)
+        found.append((guess, score, ones, others))
+    guess, score, ones, others = max(found, key=lambda each: each[0])
+    again = _list_events(score, ones, others, deviations)
+    return guess, max(again, key=lambda event: _guess(event, ones, others, deviations))
 
 
-def _list_events(score: Score, first: Ints, second: Ints) -> Iterator[Event]:
-    """Yield the best threshold for each side of it and each neighbour as the likelier one."""
-    ranked = [np.sort(score.rate(outcomes)) for outcomes in (first, second)]
-    values = np.unique(np.concatenate(ranked))
-    tried = values[np.unique(np.linspace(0, len(values) - 1, THRESHOLDS).astype(np.int64))]
-    below = [np.searchsorted(scores, tried, side="left") for scores in ranked]
+def _list_events(score: Score, first: Floats, second: Floats, deviations: float) -> Iterator[Event]:
+    """Yield the best threshold by the scores, for each side of it and each neighbour as the likelier one."""
+    ranked = [np.sort(rated) for rated in (first, second)]
+    tried = np.unique(np.concatenate(ranked))
+    if len(tried) > THRESHOLDS:
+        tried = tried[np.linspace(0, len(tried) - 1, THRESHOLDS).astype(np.int64)]
+    below = [np.searchsorted(rated, tried, side="left") for rated in ranked]
     for is_above in (True, False):
         hits = [len(first) - count if is_above else count for count in below]
         for likelier in (0, 1):
-            best = int(np.argmax(_discount(hits[likelier], hits[1 - likelier], len(first))))
+            guesses = _discount(hits[likelier], hits[1 - likelier], len(first), deviations)
+            best = int(np.argmax(guesses))
             yield Event(score, float(tried[best]), is_above, likelier == 0)
 
 
-def _guess(event: Event, first: Ints, second: Ints) -> float:
-    """Estimate the lower bound from these outcomes."""
-    hits = np.array([event.count(first), event.count(second)])
+def _guess(event: Event, first: Floats, second: Floats, deviations: float) -> float:
+    """Estimate the lower bound from the scores of outcomes."""
+    hits = np.array([event.count_rated(first), event.count_rated(second)])
     if not event.is_first_likelier:
         hits = hits[::-1]
-    return float(_discount(hits[:1], hits[1:], len(first))[0])
+    return float(_discount(hits[:1], hits[1:], len(first), deviations)[0])
 
 
-def _discount(hits: Ints, other_hits: Ints, runs: int) -> Floats:
+def _discount(hits: Ints, other_hits: Ints, runs: int, deviations: float) -> Floats:
     """Estimate the lower bound by the normal approximation, which is good enough for choosing."""
     p, other = (hits + 0.5) / (runs + 1), (other_hits + 0.5) / (runs + 1)
     doubt = np.sqrt((1 - p) / (runs * p)) + np.sqrt((1 - other) / (runs * other))
-    guess: Floats = np.log(p / other) - DEVIATIONS * doubt
+    guess: Floats = np.log(p / other) - deviations * doubt
     return guess
 
 

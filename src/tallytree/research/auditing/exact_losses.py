@@ -13,20 +13,29 @@ from the noisy answers, since an event there is an event here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.hierarchy import Hierarchy
 from tallytree.mechanisms.base import Mechanism
-from tallytree.privacy.neighbours import Bounds, enumerate_additions
+from tallytree.privacy.neighbours import (
+    PROTECTED,
+    TOTALS,
+    Bounds,
+    Neighbours,
+    Protected,
+    TotalKind,
+    check_kinds,
+    enumerate_additions,
+)
 from tallytree.privacy.plan import Plan
-from tallytree.sizes import Sizes, count_sizes
+from tallytree.sizes import SizeClasses, Sizes, count_sizes, get_ends, list_edges
 
 # Verdicts on a loss, given the requested epsilon and the stated one.
 
@@ -62,18 +71,65 @@ def judge(loss: Fraction | float | None, *, stated: Fraction, asked: Fraction) -
     return Verdict.OVERSPENDS if loss > asked else Verdict.HOLDS
 
 
+# What is promised: to whom, and whether the list of groups is public.
+
+Promise = tuple[Protected, TotalKind]
+
+
+def list_promises(
+    method: Mechanism, *, protect: Protected | None = None, total: TotalKind | None = None
+) -> list[Promise]:
+    """Return the promises that a mechanism offers, or those of them that are asked for; refuse any other."""
+    offered = TOTALS if method.private_total else TOTALS[:1]
+    promises: list[Promise] = list(
+        product(
+            PROTECTED if protect is None else (protect,),
+            offered if total is None else (total,),
+        )
+    )
+    for unit, kind in promises:
+        check_kinds(Neighbours(protect=unit, total=kind))
+        method.find_query(kind)
+    return promises
+
+
 # The small hierarchies and invented group counts on which privacy losses are computed.
 
 
 @dataclass(frozen=True)
 class Case:
-    """A small problem: its public facts, and what a person may contribute."""
+    """A small problem: its public facts, what a person may contribute, and what is promised."""
 
     hierarchy: Hierarchy
     sizes: Sizes
     bounds: Bounds
     weights: tuple[int, ...] | None = None
     """How the levels share epsilon, root first; None: evenly."""
+    protect: Protected = "person"
+    total: TotalKind = "public"
+
+    @property
+    def promise(self) -> Promise:
+        """Who is protected, and which kind of total there is."""
+        return self.protect, self.total
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The datasets that must be hard to tell apart, whatever the plan of a mechanism says."""
+        return Neighbours(protect=self.protect, total=self.total, bounds=self.bounds)
+
+    def under(self, protect: Protected, total: TotalKind) -> Case:
+        """Return the case for a promise.
+
+        Whole groups have no bounds on a person, and with a private total there is no size 0: all sizes are
+        one larger then.
+
+        >>> Case(PAIR, (0, 3), Bounds(max_records=2)).under("group", "private").sizes
+        (1, 4)
+        """
+        bounds = self.bounds if protect == "person" else Bounds()
+        sizes = self.sizes if total == "public" else _shift_from_zero(self.sizes)
+        return replace(self, sizes=sizes, bounds=bounds, protect=protect, total=total)
 
     @property
     def budget(self) -> dict[str, int] | None:
@@ -91,6 +147,15 @@ class Case:
         shape = "+".join(map(str, self.hierarchy.region_counts))
         is_ragged = bool((self.hierarchy.leaf_places[0] < len(levels) - 1).any())
         return f"{shape} ragged" if is_ragged else shape
+
+
+def _shift_from_zero(sizes: Sizes) -> Sizes:
+    low, high = get_ends(sizes)
+    if low > 0:
+        return sizes
+    if isinstance(sizes, SizeClasses):
+        return SizeClasses(edge + 1 for edge in list_edges(sizes))
+    return low + 1, high + 1
 
 
 def grow_tree(paths: list[tuple[str, ...]]) -> Hierarchy:
@@ -119,32 +184,46 @@ CASES = (
     Case(DEEP, (0, 1), Bounds(max_records=2)),
     Case(RAGGED, (0, 3), Bounds(max_quantity=3), weights=(2, 1, 2)),
     Case(RAGGED, (1, 3), Bounds(max_records=2, max_quantity=2)),
+    Case(PAIR, (2, 4), Bounds(max_quantity=2)),
+    Case(PAIR, SizeClasses([0, 1, 5, 10]), Bounds(max_quantity=3), weights=(2, 3)),
+    Case(FLAT, SizeClasses([1, 8, 9, 11]), Bounds(max_quantity=3)),
+    Case(RAGGED, SizeClasses([1, 2, 4]), Bounds(max_records=2, max_quantity=2)),
 )
-"""The cases enumerated: bounds from 1 to 3, sizes from 0 and from 1, even and uneven splits of epsilon."""
+"""The cases enumerated: bounds from 1 to 3, sizes from 0, 1 and 2, and classes, some narrower than a person's
+quantity and some wider; even and uneven splits of epsilon."""
 
-ATTACKED = Case(grow_tree([(name,) for name in "abcde"]), (0, 3), Bounds())
+ATTACKED = Case(grow_tree([(name,) for name in "abcdef"]), (0, 3), Bounds())
 """The case on which mechanisms are attacked: a first, a last and other regions, and likewise sizes."""
+
+ATTACKED_WIDE = Case(ATTACKED.hierarchy, SizeClasses([0, 1, 3, 4]), Bounds(max_quantity=2))
+"""Persons who cross one edge of the classes, or two: another case on which measurements are attacked."""
 
 ATTACKED_SMALL = Case(grow_tree([("a",)]), (0, 1), Bounds())
 """The case for attacks on the counts of mechanisms with slow solvers; their measurements use ATTACKED."""
 
 
+@lru_cache(maxsize=8)
+def list_cases(protect: Protected, total: TotalKind) -> list[Case]:
+    """Return the cases to enumerate for a promise: some are the same without bounds on a person."""
+    return list(dict.fromkeys(case.under(protect, total) for case in CASES))
+
+
 def enumerate_counts(case: Case) -> Iterator[GroupCounts]:
-    """Yield all datasets with m = ``max_records`` groups.
+    """Yield all datasets with as many groups as can change: m = ``max_records``, or one that is protected.
 
     No others are needed. The queries are linear, so that groups that both neighbours share cancel in the
     difference of their answers; and a person is in m groups at most. So every difference that two neighbours
     on this hierarchy can have is found here, however many groups they have.
     """
     shape = (case.hierarchy.leaf_count, count_sizes(case.sizes))
-    for cells in combinations_with_replacement(range(shape[0] * shape[1]), case.bounds.max_records):
+    for cells in combinations_with_replacement(range(shape[0] * shape[1]), case.neighbours.moves):
         leaf = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         yield GroupCounts(case.hierarchy, case.sizes, leaf, bounds=case.bounds)
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Two neighbours, the second with one person more, and the privacy loss between them."""
+    """Two neighbours, the second with one person or group more or changed, and the loss between them."""
 
     counts: GroupCounts
     neighbour: GroupCounts
@@ -170,7 +249,7 @@ class Enumeration:
     """The epsilon that the plan states."""
     worst: Pair
     pairs: int
-    """The number of pairs that were tried."""
+    """The number of pairs that were tried: one for each way in which neighbours differ."""
 
     @property
     def verdict(self) -> Verdict:
@@ -191,12 +270,14 @@ def compare(plan: Plan, counts: GroupCounts, neighbour: GroupCounts) -> Pair:
     return Pair(counts, neighbour, None if is_unbounded else loss)
 
 
-@lru_cache(maxsize=32)
+@lru_cache(maxsize=128)
 def list_pairs(case: Case) -> list[tuple[GroupCounts, GroupCounts]]:
-    """Return all pairs of neighbours of the case: every dataset, with every one that has a person more."""
-    return [
-        (counts, neighbour) for counts in enumerate_counts(case) for neighbour in enumerate_additions(counts)
-    ]
+    """Return all pairs of neighbours of the case that differ differently: the others have the same losses."""
+    found: dict[bytes, tuple[GroupCounts, GroupCounts]] = {}
+    for counts in enumerate_counts(case):
+        for neighbour in enumerate_additions(counts, case.neighbours):
+            found.setdefault((neighbour.leaf - counts.leaf).tobytes(), (counts, neighbour))
+    return list(found.values())
 
 
 @lru_cache(maxsize=256)  # mechanisms with the same query have the same plans
@@ -224,4 +305,6 @@ def plan_case(method: Mechanism, case: Case, *, epsilon: Fraction, public_totals
         budget=case.budget,
         bounds=case.bounds,
         public_totals=public_totals,
+        total=case.total,
+        protect=case.protect,
     )
