@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import MechanismError
+from tallytree.privacy.neighbours import TotalKind
 from tallytree.solvers.joint.curves import Model, find_posterior, find_reach, smooth_families
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +30,9 @@ def solve_plainly(
         noisy, noise[-1] = np.append(noisy[:-1], end), 1e-9
     precision = steps.T @ np.diag(1 / scatter) @ steps + np.diag(1 / noise)
     right = steps.T @ (drift / scatter) + noisy / noise
-    return np.linalg.solve(precision, right), np.diag(np.linalg.inv(precision))
+    mean: Floats = np.linalg.solve(precision, right)
+    variances: Floats = np.diag(np.linalg.inv(precision))
+    return mean, variances
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -96,20 +99,21 @@ def invent_taxis(kind: str) -> tt.GroupCounts:
     return tt.GroupCounts(h, (1, 300), rng.poisson(rng.lognormal(0, 0.5, (12, 1)) * curve))
 
 
-def find_errors(counts: tt.GroupCounts, *, curves: bool, total: str) -> Floats:
+def find_errors(counts: tt.GroupCounts, *, curves: bool, total: TotalKind) -> Floats:
     """L1 and EMD from above, by level."""
     mechanism = tt.mechanism("cumulative-joint", curves=curves)
     errors = []
     for seed in range(4):
-        run = tt.simulate(counts, epsilon="0.5", mechanism=mechanism, seed=seed, total=total)  # type: ignore[arg-type]
+        run = tt.simulate(counts, epsilon="0.5", mechanism=mechanism, seed=seed, total=total)
         table = tt.evaluate(run, counts)
         errors.append([table[name].to_numpy() for name in ("l1", "emd_above")])
-    return np.mean(errors, axis=0)
+    means: Floats = np.mean(errors, axis=0)
+    return means
 
 
 @pytest.mark.parametrize("total", ["public", "private"])
 @pytest.mark.parametrize("kind", ["smooth", "heaps"])
-def test_curves_are_more_accurate_and_other_levels_pay_little_for_it(kind: str, total: str) -> None:
+def test_curves_are_more_accurate_and_other_levels_pay_little_for_it(kind: str, total: TotalKind) -> None:
     counts = invent_taxis(kind)
     with_curves = find_errors(counts, curves=True, total=total)
     without = find_errors(counts, curves=False, total=total)
@@ -123,8 +127,9 @@ def test_classes_and_ragged_trees_are_smoothed_too() -> None:
     leaf = [[90, 40, 8], [50, 20, 3], [70, 10, 0], [20, 9, 1]]
     counts = tt.GroupCounts(h, tt.SizeClasses([1, 5, 20]), leaf)
     mechanism = tt.mechanism("cumulative-joint", curves=True)
-    for total in ("public", "private"):
-        run = tt.simulate(counts, epsilon="50", mechanism=mechanism, seed=1, total=total)  # type: ignore[arg-type]
+    totals: tuple[TotalKind, ...] = ("public", "private")
+    for total in totals:
+        run = tt.simulate(counts, epsilon="50", mechanism=mechanism, seed=1, total=total)
         assert np.abs(run.counts[0] - counts.array(0)).max() <= 2
 
 
