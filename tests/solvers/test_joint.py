@@ -219,10 +219,13 @@ def random_shape(seed: int) -> tt.Hierarchy:
     epsilon=st.sampled_from(["0.001", "0.1", "1", "50"]),
     known=st.booleans(),
     smooth=st.booleans(),
+    curves=st.booleans(),
 )
-@example(seed=370, low=0, width=7, largest=1, epsilon="0.001", known=False, smooth=False)  # singular once
+@example(
+    seed=370, low=0, width=7, largest=1, epsilon="0.001", known=False, smooth=False, curves=False
+)  # singular once
 def test_any_tree_keeps_all_conditions(
-    seed: int, low: int, width: int, largest: int, epsilon: str, known: bool, smooth: bool
+    seed: int, low: int, width: int, largest: int, epsilon: str, known: bool, smooth: bool, curves: bool
 ) -> None:
     h = random_shape(seed)
     rng = np.random.default_rng(seed)
@@ -230,7 +233,7 @@ def test_any_tree_keeps_all_conditions(
     leaf[rng.random(len(leaf)) < 0.3] = 0
     counts = tt.GroupCounts(h, (low, low + width), leaf)
     level = h.levels[int(rng.integers(len(h.levels)))] if known else None
-    mechanism = tt.mechanism("cumulative-joint", smooth=smooth)
+    mechanism = tt.mechanism("cumulative-joint", smooth=smooth, curves=smooth and curves)
     run = tt.simulate(counts, epsilon=epsilon, mechanism=mechanism, seed=seed, public_totals=level)
     for check in verify_counts(h, counts.sizes, run.counts, counts.total):
         assert check.passed, check

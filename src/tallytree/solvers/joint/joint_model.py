@@ -1,6 +1,9 @@
 """Model M_c itself: relaxed, solved to a stated accuracy, and rounded in cumulative space."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -19,9 +22,10 @@ from tallytree.arrays import (
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel, share_work
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
+from tallytree.solvers.joint.curves import Model, smooth_families
 from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent
-from tallytree.solvers.layout import TreeLayout
+from tallytree.solvers.layout import Tree, TreeLayout
 from tallytree.solvers.solution import Solution, sum_squares, weigh_levels
 from tallytree.solvers.tree.tree_model import solve_tree_model
 
@@ -95,18 +99,21 @@ def solve_joint_model(
     scales: Sequence[Fraction],
     known_levels: int,
     smooth: bool,
+    reach: Ints | None = None,
 ) -> Solution:
     """Find whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
 
     With ``smooth``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
-    accuracy is then that of this model, and the objective still that of the noisy answers.
+    accuracy is then that of this model, and the objective still that of the noisy answers. With ``reach``
+    (``curves.find_reach``), they are smoothed along the sizes and by the shape of their siblings.
     The regions' numbers of groups are known on the first ``known_levels`` levels, and the root's if there is
     a ``total``: there they are the last entries of ``values``, or what is nearest to them and adds up to it.
     """
     layout = TreeLayout.of(hierarchy)
     totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
     most = MAX_GROUPS if total is None else total
-    problem = lay_out(layout, values, scales, *totals, smooth_to=most if smooth else None)
+    smoothing = Smoothing(most, reach) if smooth else None
+    problem = lay_out(layout, values, scales, *totals, smoothing=smoothing)
     if smooth and total is None:
         problem.weights[0] *= find_root_trust(hierarchy, scales)
     relaxed = relax_joint_model(problem)
@@ -120,6 +127,32 @@ def solve_joint_model(
         effort=relaxed.effort,
         accuracy=relaxed.accuracy,
     )
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How answers are smoothed: to at most ``most`` or, with a reach, along the sizes and by families."""
+
+    most: int
+    reach: Ints | None
+
+
+def smooth_inner(tree: Tree, noisy: Ints, noise: Sequence[float], reach: Ints, totals: Floats) -> Ints:
+    """Smooth the rows of inner nodes, each with its siblings."""
+    smoothed = np.empty(noisy.shape, dtype=np.int64)
+    for level, scale in enumerate(noise):
+        rows = np.flatnonzero(tree.level == level)
+        if len(rows) == 0:
+            continue
+        first, parents = rows[0], tree.parent[rows]
+        cuts = np.concatenate([[0], np.flatnonzero(np.diff(parents)) + 1, [len(rows)]]).astype(np.int64)
+        above = parents[cuts[:-1]]
+        alone = (above >= 0) & (np.diff(tree.family)[above] == 0)
+        family_ends = np.where(alone, totals[above], np.inf)
+        smoothed[first : first + len(rows)] = smooth_families(
+            noisy[rows], cuts, Model(scale, reach), totals[rows], family_ends
+        )
+    return smoothed
 
 
 def find_root_trust(hierarchy: Hierarchy, scales: Sequence[Fraction]) -> float:
@@ -154,19 +187,34 @@ def lay_out(
     inner_totals: Floats,
     leaf_totals: Floats,
     *,
-    smooth_to: int | None = None,
+    smoothing: Smoothing | None = None,
 ) -> JointProblem:
-    """Pose the model on the layout's arrays, for answers unchanged or smoothed to at most ``smooth_to``."""
+    """Pose the model on the layout's arrays, for answers unchanged or smoothed."""
     weights = weigh_levels(scales)
     # A root without children appears twice in the layout, so each has half the weight.
     tree_weights = weights.astype(np.float64) if len(weights) > 1 else np.repeat(weights / 2, 2)
     inner = stack_inner(layout, values)
-    if smooth_to is not None:
-        inner = smooth_rows(inner, smooth_to)
+    tree, levels = layout.tree, len(scales)
+    noise = [float(scale) for scale in scales]
+    reach = None if smoothing is None else smoothing.reach
+    if reach is not None:
+        inner = smooth_inner(tree, inner, noise, reach, inner_totals)
+    elif smoothing is not None:
+        inner = smooth_rows(inner, smoothing.most)
 
     def find_targets(_: int, nodes: tuple[int, int]) -> StepRows:
         rows = take_leaves(layout, values, *nodes)
-        return find_steps(rows) if smooth_to is None else smooth_steps(rows, smooth_to)
+        if smoothing is None:
+            return find_steps(rows)
+        if reach is None:
+            return smooth_steps(rows, smoothing.most)
+        families = tree.family[nodes[0] : nodes[1] + 1]
+        ends = leaf_totals[families[0] : families[-1]]
+        # A node with children of its own beside its leaves knows nothing of the leaves' sum.
+        alone = np.diff(tree.inner)[nodes[0] : nodes[1]] == 0
+        family_ends = np.where(alone, inner_totals[nodes[0] : nodes[1]], np.inf)
+        model = Model(noise[min(int(tree.level[nodes[0]]) + 1, levels - 1)], reach)
+        return find_steps(smooth_families(rows, families - families[0], model, ends, family_ends))
 
     targets = share_work(find_targets, cut_nodes(layout.tree, inner.shape[1]))
     return JointProblem(layout.tree, inner, targets, tree_weights, inner_totals, leaf_totals)
