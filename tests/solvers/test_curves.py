@@ -30,7 +30,7 @@ def solve_plainly(
         noisy, noise[-1] = np.append(noisy[:-1], end), 1e-9
     precision = steps.T @ np.diag(1 / scatter) @ steps + np.diag(1 / noise)
     right = steps.T @ (drift / scatter) + noisy / noise
-    mean: Floats = np.linalg.solve(precision, right)
+    mean: Floats = np.linalg.solve(precision, right).astype(np.float64)
     variances: Floats = np.diag(np.linalg.inv(precision))
     return mean, variances
 
