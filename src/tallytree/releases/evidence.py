@@ -140,9 +140,9 @@ def check_mechanism(
         evidence = method.assess(measurements, counts, total=measurements.plan.hide_total(total))
     except InputError as error:
         return Check("mechanism", statement, 1, str(error).removesuffix("."))
-    facts = {**_describe(method), "objective": str(evidence.objective)}
-    facts["certificate_slack"] = evidence.certificate and str(evidence.certificate.slack)
     stated = {**_get_part(manifest, "mechanism"), **_get_part(manifest, "solution")}
+    facts = {**_describe(method, stated.get("options")), "objective": str(evidence.objective)}
+    facts["certificate_slack"] = evidence.certificate and str(evidence.certificate.slack)
     wrong = [f"{name!r} is not as stated" for name, value in facts.items() if stated.get(name) != value]
     if method.obstacle:
         wrong.append(f"{method.name} cannot make a release")
@@ -151,13 +151,17 @@ def check_mechanism(
     return Check("mechanism", statement, len(wrong), wrong[0] if wrong else "")
 
 
-def _describe(method: Mechanism) -> dict[str, object]:
-    """Return what a manifest says of a mechanism, independent of the data."""
+def _describe(method: Mechanism, options: object) -> dict[str, object]:
+    """Return what a manifest says of a mechanism, independent of the data.
+
+    Options that it does not name are those that came after it was written: they have their defaults.
+    """
+    named = options if isinstance(options, dict) else {field.name: None for field in fields(method)}
     solver = getattr(method, "solver", None)
     return {
         "symbol": method.symbol,
         "exact": method.exact,
-        "options": {field.name: getattr(method, field.name) for field in fields(method)},
+        "options": {name: getattr(method, name) for name in named},
         **({} if solver is None else {"solver": solver}),
     }
 

@@ -198,6 +198,8 @@ def open_spark(engine: Engine) -> Iterator[SparkBackend]:
     except ImportError:
         raise EngineError("Spark needs its package: pip install 'tallytree[spark]'.") from None
 
+    if engine.spill_folder is not None:
+        _refuse_comma(Path(engine.spill_folder))
     active = SparkSession.getActiveSession()
     if active is not None:
         with use_spark(active) as spark:
@@ -233,11 +235,15 @@ def _end_jvm() -> None:
         gateway.proc.wait()
 
 
+def _refuse_comma(folder: Path) -> None:
+    if "," in str(folder):
+        raise EngineError(f"Spark cannot spill to {show(folder, most=150)}: a comma makes two folders of it.")
+
+
 def _start(engine: Engine, folder: Path) -> Any:
     from pyspark.sql import SparkSession
 
-    if "," in str(folder):
-        raise EngineError(f"Spark cannot spill to {show(folder, most=150)}: a comma makes two folders of it.")
+    _refuse_comma(folder)
     log = folder / "log4j2.properties"
     log.write_text(QUIET, encoding="utf-8")
     master = engine.master or "local[*]"
