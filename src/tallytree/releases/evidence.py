@@ -141,7 +141,10 @@ def check_mechanism(
     except InputError as error:
         return Check("mechanism", statement, 1, str(error).removesuffix("."))
     stated = {**_get_part(manifest, "mechanism"), **_get_part(manifest, "solution")}
-    facts = {**_describe(method, stated.get("options")), "objective": str(evidence.objective)}
+    facts = {**_describe(method), "objective": str(evidence.objective)}
+    if _read(manifest, "software", "tallytree") != __version__ and isinstance(stated.get("options"), dict):
+        # Options that came after another version wrote the manifest have their defaults.
+        facts["options"] = {name: getattr(method, name) for name in stated["options"]}
     facts["certificate_slack"] = evidence.certificate and str(evidence.certificate.slack)
     wrong = [f"{name!r} is not as stated" for name, value in facts.items() if stated.get(name) != value]
     if method.obstacle:
@@ -151,17 +154,13 @@ def check_mechanism(
     return Check("mechanism", statement, len(wrong), wrong[0] if wrong else "")
 
 
-def _describe(method: Mechanism, options: object) -> dict[str, object]:
-    """Return what a manifest says of a mechanism, independent of the data.
-
-    Options that it does not name are those that came after it was written: they have their defaults.
-    """
-    named = options if isinstance(options, dict) else {field.name: None for field in fields(method)}
+def _describe(method: Mechanism) -> dict[str, object]:
+    """Return what a manifest says of a mechanism, independent of the data."""
     solver = getattr(method, "solver", None)
     return {
         "symbol": method.symbol,
         "exact": method.exact,
-        "options": {name: getattr(method, name) for name in named},
+        "options": {field.name: getattr(method, field.name) for field in fields(method)},
         **({} if solver is None else {"solver": solver}),
     }
 
