@@ -14,7 +14,8 @@ from tallytree.solvers.checks import verify_counts
 from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
 from tallytree.solvers.general.qp_model import solve_relaxed
 from tallytree.solvers.joint.cumulative_rounding import hand_down, raise_towards
-from tallytree.solvers.joint.joint_model import LONG, smooth_rows
+from tallytree.solvers.joint.curves import LONG
+from tallytree.solvers.joint.joint_model import smooth_rows
 from tallytree.solvers.joint.leaf_fits import Part, find_steps, fit_part, write_fits
 from tallytree.solvers.solution import weigh_levels
 from tests.instances import random_hierarchy

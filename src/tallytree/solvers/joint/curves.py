@@ -35,7 +35,8 @@ Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.signedinteger]
 
 LONG = 20
-"""The number of sizes from which on a flat stretch of the fit takes its median."""
+"""The number of sizes from which on a flat stretch of a fit takes its median; the mean keeps
+shorter ones smoother."""
 REACH, LEAST_REACH = 0.1, 2
 """How far a size looks to both sides, as a share of itself, and at least."""
 ENOUGH = 4.0

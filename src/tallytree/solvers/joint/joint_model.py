@@ -22,7 +22,7 @@ from tallytree.arrays import (
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel, share_work
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
-from tallytree.solvers.joint.curves import Model, smooth_families
+from tallytree.solvers.joint.curves import LONG, Model, smooth_families
 from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent
 from tallytree.solvers.layout import Tree, TreeLayout
@@ -36,9 +36,6 @@ from tallytree.solvers.tree.tree_model import solve_tree_model
 # geometric, for which the median has half the variance once a stretch is long.
 
 Ints = npt.NDArray[np.int64]
-
-LONG = 20
-"""The number of sizes from which on a stretch takes its median; the mean keeps shorter ones smoother."""
 
 MOST_TRUST, TRUST_COST = 9.0, 0.1
 """The largest factor on the root's weight (more takes more steps and gains little), and the largest share by
