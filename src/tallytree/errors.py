@@ -13,7 +13,6 @@
     │   ├── ViewError         a form in which a release cannot be shown: a library is missing
     │   ├── IntervalsError    intervals that cannot be made as asked
     │   ├── SignatureError    a key, or a signature that is not one of a release
-    │   ├── ExportError       a release that cannot be exported as asked
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
@@ -105,10 +104,6 @@ class IntervalsError(InputError):
 
 class SignatureError(InputError):
     """A key cannot be used, or a signature is not one of a release."""
-
-
-class ExportError(InputError):
-    """A release cannot be exported as asked: the format has no room for it, or a library is missing."""
 
 
 class FolderError(InputError):

@@ -380,7 +380,7 @@ def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
         "files", "files are the ones that were written (SHA-256)", len(wrong), wrong[0] if wrong else ""
     )
     found = {file.name for file in folder.iterdir()}
-    checks = (check,)
+    checks: tuple[Check, ...] = (check,)
     if SIGNATURE in found:
         checks = check, skip("signature", "not checked, because that takes the public key: verify --key")
     others = sorted(found - {*names, MANIFEST, REPORT, SIGNATURE})

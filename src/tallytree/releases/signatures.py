@@ -85,6 +85,11 @@ def verify(
 
     The check of a signature fails if the folder has none. ``sha256`` is the digest of ``manifest.json`` as
     kept elsewhere, in hexadecimal; ``recompute`` also does the post-processing again.
+
+    >>> verify("release", sha256="12")
+    Traceback (most recent call last):
+    ...
+    tallytree.errors.SignatureError: A SHA-256 has 64 hexadecimal digits, as sha256sum prints them.
     """
     signer = None if key is None else read_public_key(key)
     digest = None if sha256 is None else _parse_digest(sha256)
