@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tallytree.publishing.pipeline import release as release
     from tallytree.publishing.publisher import Release as Release
     from tallytree.publishing.publisher import load as load
+    from tallytree.releases.signatures import sign as sign
+    from tallytree.releases.signatures import verify as verify
     from tallytree.research.evaluation import Simulation as Simulation
     from tallytree.research.evaluation import evaluate as evaluate
     from tallytree.research.evaluation import simulate as simulate
@@ -56,7 +58,9 @@ _HOMES = {
     "mechanism": "mechanisms.registry",
     "read_hierarchy": "counts.region_tables",
     "release": "publishing.pipeline",
+    "sign": "releases.signatures",
     "simulate": "research.evaluation",
+    "verify": "releases.signatures",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -12,6 +12,7 @@
     │   ├── ReportError       a report that cannot be made: the shapes for its map
     │   ├── ViewError         a form in which a release cannot be shown: a library is missing
     │   ├── IntervalsError    intervals that cannot be made as asked
+    │   ├── SignatureError    a key, or a signature that is not one of a release
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
@@ -99,6 +100,10 @@ class ViewError(InputError):
 
 class IntervalsError(InputError):
     """Intervals cannot be made as asked."""
+
+
+class SignatureError(InputError):
+    """A key cannot be used, or a signature is not one of a release."""
 
 
 class FolderError(InputError):

@@ -16,6 +16,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pa_parquet
 import pytest
 import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from typer.core import TyperGroup
 
 import tallytree as tt
@@ -135,6 +137,13 @@ def write_files() -> None:
     tt.release(counts, epsilon="1", ledger=ledger).save("release", replicates=0)
     for year in (2020, 2021):
         tt.release(counts, epsilon="1").save(f"release-{year}", replicates=0)
+    private = Ed25519PrivateKey.generate()
+    Path("key.pem").write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    Path("public.pem").write_bytes(
+        private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    )
+    shutil.copytree("release", "release-signed")
+    tt.sign("release-signed", "key.pem")
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
 

@@ -25,6 +25,7 @@ from tallytree.cli.plan_command import plan
 from tallytree.cli.release_command import release
 from tallytree.cli.report_command import report
 from tallytree.cli.reproduce_command import reproduce
+from tallytree.cli.sign_command import sign
 from tallytree.cli.verify_command import verify
 from tallytree.errors import CheckError, InputError, describe
 from tallytree.ledger.receipts import find_outcome
@@ -50,7 +51,7 @@ TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
 """
 MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
 PANELS = {
-    MAKING: (demo, plan, count, release),
+    MAKING: (demo, plan, count, release, sign),
     LOOKING: (verify, report, intervals, unbiased, compare, evaluate),
     STUDYING: (mechanisms, audit, reproduce),
 }

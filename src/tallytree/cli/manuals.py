@@ -122,9 +122,21 @@ MANUALS = {
         examples=(
             ("Everything, the post-processing included.", "tallytree verify release"),
             ("For a script: no repeated post-processing, JSON.", "tallytree verify release --quick --json"),
+            (
+                "And who published it, with their public key.",
+                "tallytree verify release-signed --key public.pem",
+            ),
         ),
         exit_codes=CHECKED,
-        see_also=("tallytree report", "tallytree ledger verify"),
+        see_also=("tallytree sign", "tallytree ledger verify", "docs/signing.md"),
+    ),
+    "sign": Manual(
+        examples=(
+            ("With your private key.", "tallytree sign release --key key.pem"),
+            ("For a script.", "tallytree sign release --key key.pem --json"),
+        ),
+        exit_codes=f"{DONE}, or a release that fails its checks",
+        see_also=("tallytree verify", "docs/signing.md"),
     ),
     "report": Manual(
         examples=(

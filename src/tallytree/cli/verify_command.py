@@ -11,6 +11,14 @@ from tallytree.cli.console import Json, print_checks, print_json, print_text
 def verify(
     folder: Annotated[Path, typer.Argument(help="A release folder.", metavar="DIR")],
     quick: Annotated[bool, typer.Option("--quick", help="Do not repeat the post-processing.")] = False,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="Check the signature with this public key (PEM).", metavar="PUBLIC.pem"),
+    ] = None,
+    sha256: Annotated[
+        str | None,
+        typer.Option(help="The SHA-256 of manifest.json, if kept elsewhere.", metavar="DIGEST"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check a release folder, from what is in it alone.
@@ -20,9 +28,9 @@ def verify(
     post-processing are reproduced; and that no file was changed. A check that could not be made is shown as
     such.
     """
-    from tallytree.publishing.publisher import load
+    from tallytree.releases.signatures import verify as verify_folder
 
-    verification = load(folder).verify(recompute=not quick)
+    verification = verify_folder(folder, key=key, sha256=sha256, recompute=not quick)
     if as_json:
         print_json(verification.to_dict())
     else:

@@ -74,6 +74,8 @@ MAKER = object()
 RELEASE, MEASUREMENTS, MANIFEST = "release.parquet", "measurements.parquet", "manifest.json"
 REPORT = "report.html"
 """Made from the other files, and can be made again at any time: the manifest does not name it."""
+SIGNATURE = "signature.json"
+"""Made of the other files by :func:`tallytree.sign`, after them."""
 
 
 MOST_SHOWN_CELLS = 2**24
@@ -377,10 +379,14 @@ def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
     check = Check(
         "files", "files are the ones that were written (SHA-256)", len(wrong), wrong[0] if wrong else ""
     )
-    others = sorted({file.name for file in folder.iterdir()} - {*names, MANIFEST, REPORT})
+    found = {file.name for file in folder.iterdir()}
+    checks: tuple[Check, ...] = (check,)
+    if SIGNATURE in found:
+        checks = check, skip("signature", "not checked, because that takes the public key: verify --key")
+    others = sorted(found - {*names, MANIFEST, REPORT, SIGNATURE})
     if not others:
-        return (check,)
+        return checks
     some = ", ".join(show(name) for name in others[:3]) + (
         f" and {len(others) - 3} more" if len(others) > 3 else ""
     )
-    return check, skip("other files", f"not checked, because the manifest does not list them: {some}")
+    return *checks, skip("other files", f"not checked, because the manifest does not list them: {some}")
