@@ -208,7 +208,7 @@ VALUES: Calls = {
     ),
     "two-regions": (
         having("state", ["GA", SECRET, "GA", "GA"]),
-        r"Groups in more than one region: 1. Filter .*group=\[\'household\', \'state\'\] \(--group for each\)",
+        r"Groups in more than one region: 1. Filter .*give group=\['household', 'state'\] \(--group",
     ),
     "no-rows": (lambda b: count(pa.table(PEOPLE).slice(0, 0)), "There are no records"),
     "no-columns": (lambda b: count(pd.DataFrame()), "none of the columns"),

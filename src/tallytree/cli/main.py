@@ -29,7 +29,7 @@ from tallytree.cli.report_command import report
 from tallytree.cli.reproduce_command import reproduce
 from tallytree.cli.verify_command import verify
 from tallytree.errors import CheckError, InputError, RecordsError, describe
-from tallytree.ledger.receipts import find_outcome
+from tallytree.ledger.receipts import Outcome, find_outcome
 from tallytree.progress import expect_holds
 
 BROKEN_PIPE = 141
@@ -111,7 +111,7 @@ def _run_and_report() -> NoReturn:
         if sys.stdout is not None:  # it is None where the caller closed it
             sys.stdout.flush()
         if code == INTERRUPTED.exit_code:  # Typer makes a code of a KeyboardInterrupt
-            _fail(INTERRUPTED, STOPPED)
+            _fail(INTERRUPTED, STOPPED, outcome=Outcome("", charged=None))  # what it noted is lost
         sys.exit(code)
     except typer.TyperException as error:
         _fail(USAGE, error.format_message())
@@ -172,9 +172,11 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise _Stop(number)
 
 
-def _fail(kind: Kind, message: str, error: BaseException | None = None) -> NoReturn:
+def _fail(
+    kind: Kind, message: str, error: BaseException | None = None, *, outcome: Outcome | None = None
+) -> NoReturn:
     """Say what is wrong, and what that has cost if a ledger was charged; with --json for programs too."""
-    outcome = find_outcome(error)
+    outcome = find_outcome(error) if outcome is None else outcome
     if outcome:
         message = f"{message} {outcome}"
     if message:  # there is none where the help was shown instead

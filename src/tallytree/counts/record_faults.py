@@ -77,8 +77,8 @@ def advise_on_regions(columns: Columns) -> Advice:
     shown = ", ".join(show(name, most=40) for name in key[:MOST_SHOWN])
     more = ", and more" if len(key) > MOST_SHOWN else ""
     return Advice(
-        "Filter the records so that each group is in one, or let a public frame (--frame) say where it is, with "
-        "missing='drop'; if it is another group in each region, give "
+        "Filter the records so that each group is in one, or let a public frame (--frame) say where it is, "
+        "with missing='drop'; if it is another group in each region, give "
         f"group=[{shown}{more}] (--group for each).",
         Remedy("group", key),
     )
