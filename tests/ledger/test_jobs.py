@@ -8,6 +8,7 @@ import shutil
 import signal
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_a_second_charge_by_hand_with_the_same_label_is_found(tmp_path: Path) ->
     ledger.charge(1, what="a job", label="b")
     last = read_rows(tmp_path / "ledger.db")[-1]
     what = last.what.replace('"b"', '"a"')
-    forged = type(last)(*[what if value == last.what else value for value in vars(last).values()])
+    forged = replace(last, what=what)
     tamper(
         tmp_path / "ledger.db",
         "UPDATE tallytree_ledger_1 SET what = ?, hash = ? WHERE number = 3",
