@@ -247,7 +247,7 @@ def list_cases(*tables: tuple[type[InputError], Calls | Commands]) -> list[Any]:
 
 def check_error(error: BaseException, kind: type[InputError], words: str, *hide: Path) -> None:
     """One clear error of this kind, and nothing of the data in it or in what led to it."""
-    assert type(error) is kind or (kind is InputError and isinstance(error, InputError))
+    assert isinstance(error, kind)
     assert issubclass(kind, ValueError)
     message = str(error)
     assert re.search(words, message), message
@@ -266,6 +266,8 @@ def refused(kind: type[InputError], words: str, *hide: Path) -> Iterator[pytest.
 
 
 HINT = "Try 'tallytree --help'.\n"
+REMEDY = re.compile(r"(?<=\n)Try: \S+ (?:release|count) .*\n$")
+"""The user's own command with what is proposed."""
 
 
 def check_refused(outcome: Outcome, folder: Path, words: str = ".", *, code: int = 2) -> None:
@@ -274,7 +276,7 @@ def check_refused(outcome: Outcome, folder: Path, words: str = ".", *, code: int
     assert outcome.out == ""
     assert outcome.err.startswith("Error: ")
     assert outcome.err.endswith("\n")
-    message = outcome.err.removesuffix(HINT)[len("Error: ") : -1]
+    message = REMEDY.sub("", outcome.err.removesuffix(HINT))[len("Error: ") : -1]
     assert re.search(words, message), message
     check_message(message, folder)
 

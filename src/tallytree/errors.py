@@ -4,10 +4,14 @@
     ├── InputError            something given by the user is wrong (also a ValueError)
     │   ├── HierarchyError    the levels or the paths of regions
     │   ├── CountsError       the group counts, or the table they come from
-    │   │   └── EngineError   the files, the database or the engine that the records are in
+    │   │   ├── EngineError   the files, the database or the engine that the records are in
+    │   │   └── RecordsError  records that cannot be counted as they are, with the ways out
     │   ├── PrivacyError      epsilon, its split, the bounds on a person, the noise
     │   ├── MechanismError    an unknown mechanism or option, measurements that do not fit it
-    │   ├── LedgerError       a ledger that cannot be used, or a budget that does not allow a charge
+    │   ├── LedgerError       a ledger that cannot be used
+    │   │   ├── BudgetError             a budget that does not allow a charge
+    │   │   ├── DoneAlreadyError        a charge whose label was charged before
+    │   │   └── LedgerUnreachableError  a ledger that may be usable again later
     │   ├── SpecError         a release.toml
     │   ├── ReportError       a report that cannot be made: the shapes for its map
     │   ├── ViewError         a form in which a release cannot be shown: a library is missing
@@ -23,7 +27,8 @@ name columns, row numbers and numbers of rows, but not their contents.
 import difflib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 # Why a PostgreSQL server refuses a connection, in our own words: the server's contain names, perhaps secrets.
 
@@ -54,6 +59,15 @@ def explain_refusal(error: BaseException) -> str:
     return next((reason for words, reason in REASONS.items() if re.search(words, said)), ADVICE)
 
 
+PERMANENT = ("role", "password", "database", "permitted", "pg_hba")
+
+
+def is_permanent(error: BaseException) -> bool:
+    """Return whether a connection was refused for a reason that only a person can change."""
+    reason = explain_refusal(error)
+    return any(REASONS[words] == reason for words in REASONS if any(word in words for word in PERMANENT))
+
+
 class TallytreeError(Exception):
     """The parent of all errors of this package."""
 
@@ -74,6 +88,25 @@ class EngineError(CountsError):
     """The records cannot be read: there is no such file or table, or the engine failed."""
 
 
+@dataclass(frozen=True)
+class Remedy:
+    """A setting with which something would be accepted that was refused."""
+
+    setting: str
+    values: tuple[str, ...]
+    """Several for a setting that is a list; all of them, also those that were given already."""
+    replaces: str = ""
+    """A setting that must not be given with it."""
+
+
+class RecordsError(CountsError):
+    """Records cannot be counted as they are. The ``remedies`` are settings with which they would be."""
+
+    def __init__(self, message: str, remedies: Sequence[Remedy] = ()) -> None:
+        super().__init__(message)
+        self.remedies = tuple(remedies)
+
+
 class PrivacyError(InputError):
     """Epsilon, its split, the bounds on a person or the noise are wrong."""
 
@@ -83,7 +116,19 @@ class MechanismError(InputError):
 
 
 class LedgerError(InputError):
-    """A ledger cannot be used, or the budget in it does not allow a charge."""
+    """A ledger cannot be used."""
+
+
+class BudgetError(LedgerError):
+    """The budget of a dataset does not allow a charge."""
+
+
+class DoneAlreadyError(LedgerError):
+    """A charge with this label is in the ledger already."""
+
+
+class LedgerUnreachableError(LedgerError):
+    """A ledger cannot be used now, and may be later: no connection, a full disk, others are writing."""
 
 
 class SpecError(InputError):

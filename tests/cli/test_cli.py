@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tallytree.cli import main as cli
 from tallytree.datasets.invented import generate_nation
 from tallytree.releases.manifest import seal
 from tallytree.solvers.joint import joint_relaxation
@@ -207,7 +206,7 @@ def test_a_terminated_release_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "counts.csv").write_text(TABLE)
     words = [sys.executable, "-c", SIGNALLED.format("SIGTERM"), "release", "counts.csv", *FLAGS]
     done = subprocess.run([*words, "--out", "made"], cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == cli.TERMINATED, done.stderr
+    assert done.returncode == 143, done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["counts.csv"]
 
 
@@ -215,7 +214,7 @@ def test_a_command_in_the_background_ignores_interruptions(tmp_path: Path) -> No
     """As commands do that a script starts with an ampersand, or with nohup: Ctrl-C is for others."""
     (tmp_path / "counts.csv").write_text(TABLE)
     words = [sys.executable, "-c", SIGNALLED.format("SIGINT"), "release", "counts.csv", *FLAGS, "--out"]
-    for start, code in (([], cli.INTERRUPTED), (["bash", "-c", "trap '' INT; exec \"$@\"", "bash"], 0)):
+    for start, code in (([], 130), (["bash", "-c", "trap '' INT; exec \"$@\"", "bash"], 0)):
         done = subprocess.run(
             [*start, *words, f"out{code}"], cwd=tmp_path, capture_output=True, text=True, check=False
         )

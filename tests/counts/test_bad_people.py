@@ -208,7 +208,7 @@ VALUES: Calls = {
     ),
     "two-regions": (
         having("state", ["GA", SECRET, "GA", "GA"]),
-        "Groups in more than one region: 1. A group must be in one",
+        r"Groups in more than one region: 1. Filter .*give group=\['household', 'state'\] \(--group",
     ),
     "no-rows": (lambda b: count(pa.table(PEOPLE).slice(0, 0)), "There are no records"),
     "no-columns": (lambda b: count(pd.DataFrame()), "none of the columns"),

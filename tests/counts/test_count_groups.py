@@ -299,9 +299,10 @@ def test_all_faults_are_told_at_once() -> None:
         "'employees': 1; values of column 'employees' that are not whole numbers: 1; values of column "
         "'employees' below 0: 1. Correct such records, or leave them out with missing='drop' "
         "(--missing drop). Groups with more than one row: 1. Each row is to be a group with its size: keep "
-        "one row of each or, if sizes are to be added up, give the column as the quantity. Names in column "
-        "'county' that differ from another one in case or spaces only: 1. Spell each region in one way, or "
-        "list all regions in a public hierarchy."
+        "one row of each or, if sizes are to be added up, give quantity='employees' in place of size "
+        "(--quantity). Names in column 'county' that differ from another one in case or spaces only: 1. "
+        "Spell each region in one way, or list all regions in a public table, with hierarchy (--hierarchy "
+        "TABLE)."
     )
 
 
@@ -339,3 +340,21 @@ def test_a_record_outside_the_frame_is_left_out_and_told() -> None:
     assert counts.left_out == (
         "Missing values in column 'household': 1; records of groups that are not in the frame: 2."
     )
+
+
+def test_keys_of_several_columns_do_not_run_together() -> None:
+    people = {"plane": ["a", "ab", "a", "a/b"], "airline": ["bc", "c", "b/c", "c"], "person": [1, 1, 1, 1]}
+    for person in (None, "person"):  # whose records are ordered by a hash of all columns
+        counts = tt.count_groups(
+            people, group=["plane", "airline"], regions=[], sizes=(1, 4), person=person,
+            max_records=1 if person is None else 4,
+        )  # fmt: skip
+        assert counts.leaf.tolist() == [[4, 0, 0, 0]]
+
+
+def test_a_key_with_a_hole_is_missing() -> None:
+    people = {"plane": ["a", "a", None], "airline": ["b", None, "b"]}
+    given: dict[str, Any] = {"group": ["plane", "airline"], "regions": [], "sizes": (1, 4)}
+    with pytest.raises(CountsError, match="'plane': 1; missing values in column 'airline': 1"):
+        tt.count_groups(people, **given)
+    assert tt.count_groups(people, missing="drop", **given).leaf.tolist() == [[1, 0, 0, 0]]

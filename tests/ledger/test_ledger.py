@@ -336,10 +336,11 @@ def test_a_release_carries_the_receipt_of_its_charge(file: Path, tmp_path: Path)
         "charged": "1/3",
         "spent": "1/3",
         "remaining": "5/3",
+        "release": entry.words.release,
     }
     assert entry.amount == "1/3"
-    assert entry.what.startswith("release ")
-    assert entry.what.endswith(": direct-dp, levels 'root', 'state', sizes 1 to 3")
+    assert len(entry.words.release) == 16
+    assert entry.words.purpose == "direct-dp, levels 'root', 'state', sizes 1 to 3"
     again = tt.load(tmp_path / "out")
     assert again.verify().passed
     assert read_receipt(again.manifest) == read_receipt(made.manifest)

@@ -40,7 +40,7 @@ def test_signatures() -> None:
     assert parameters(tt.Measurements) == ["plan", "values"]
     assert parameters(tt.release) == [
         "counts", "epsilon", "mechanism", "budget", "public_totals", "delta", "rho", "total", "protect",
-        "noise", "ledger", "dataset", "words",
+        "noise", "ledger", "dataset", "label", "owner", "words",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
     assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho", "protect", "total"]

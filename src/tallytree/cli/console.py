@@ -11,13 +11,16 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tallytree.errors import Remedy
 from tallytree.privacy.budget import show_exact
 from tallytree.progress import Progress, no_progress
 
@@ -58,9 +61,47 @@ def print_left_out(counts: GroupCounts) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document on standard output."""
-    lines = json.dumps(value, indent=2, ensure_ascii=False).split("\n")  # inside strings there are none
+    """Print one JSON document on standard output, with a decimal beside every exact number."""
+    lines = json.dumps(add_decimals(value), indent=2, ensure_ascii=False).split(
+        "\n"
+    )  # inside strings there are none
     typer.echo("\n".join(_UNSAFE.sub(_escape_for_json, line) for line in lines))
+
+
+EXACT = {
+    "epsilon",
+    "delta",
+    "rho",
+    "total",
+    "spent",
+    "remaining",
+    "charged",
+    "amount",
+    "sensitivity",
+    "scale",
+}
+"""The names of exact numbers in what commands print."""
+
+_FRACTION = re.compile(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?")
+
+
+def add_decimals(value: Any) -> Any:
+    """Return a JSON value with ``epsilon_decimal``, rounded to a float, beside an exact ``epsilon``.
+
+    >>> add_decimals({"epsilon": "1/4"})
+    {'epsilon': '1/4', 'epsilon_decimal': 0.25}
+    """
+    if isinstance(value, list):
+        return [add_decimals(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name, item in value.items():
+        found[name] = add_decimals(item)
+        if name in EXACT and isinstance(item, str) and _FRACTION.fullmatch(item):
+            with suppress(OverflowError):
+                found[f"{name}_decimal"] = float(Fraction(item))
+    return found
 
 
 def _escape_for_json(found: re.Match[str]) -> str:
@@ -126,10 +167,44 @@ def show_jobs(*, quiet: bool) -> Iterator[Tell]:
 
 def print_next_step(folder: object) -> None:
     """Print where the release is and how to check it, as a command that is started like this one."""
+    print_text(f"Written to {folder}. Check it with: {write_command(['verify', str(folder)])}")
+
+
+def write_command(words: Sequence[str]) -> str:
+    """Return a command for people to copy, which is started like this one and shows no password."""
     started = Path(sys.argv[0])
     start = [sys.executable, "-m", "tallytree"] if started.name == "__main__.py" else [str(started)]
-    command = shlex.join([*start, "verify", str(folder)])
-    print_text(f"Written to {folder}. Check it with: {command}")
+    return shlex.join([*start, *(_PASSWORD.sub(r"\g<user>\g<name>...", word) for word in words)])
+
+
+_PASSWORD = re.compile(r"(?P<user>://[^:/@]*:)[^/]*(?=@)|(?P<name>password=)[^&]*")
+
+
+def print_remedies(remedies: Sequence[Remedy]) -> None:
+    """Print the user's own command with the settings that an error proposes, on standard error."""
+    words = list(sys.argv[1:])
+    for remedy in remedies:
+        if remedy.replaces:
+            place = _find_flag(words, remedy.replaces)
+            if place is None:  # it is in a file of settings, where no flag takes it away
+                continue
+            del words[place : place + (1 if "=" in words[place] else 2)]
+        flag = _name_flag(remedy.setting)
+        given = {*pairwise(words), *(tuple(word.split("=", 1)) for word in words)}
+        for value in remedy.values:
+            if (flag, value) not in given:
+                words += [flag, value]
+    if words != sys.argv[1:]:
+        print_error(f"Try: {write_command(words)}")
+
+
+def _name_flag(setting: str) -> str:
+    return f"--{setting.replace('_', '-')}"
+
+
+def _find_flag(words: Sequence[str], setting: str) -> int | None:
+    flag = _name_flag(setting)
+    return next((at for at, word in enumerate(words) if word.split("=", 1)[0] == flag), None)
 
 
 def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: int = 1) -> None:

@@ -39,7 +39,7 @@ def demo(
     from tallytree.datasets.invented import generate_nation
     from tallytree.mechanisms.registry import DEFAULT
     from tallytree.privacy.budget import Budget
-    from tallytree.publishing.pipeline import Order, release_within
+    from tallytree.publishing.pipeline import Account, Order, release_within
     from tallytree.research.evaluation import evaluate
 
     counts = generate_nation()
@@ -47,7 +47,7 @@ def demo(
         Budget(epsilon=epsilon), mechanism=DEFAULT, noise=None, sizes=counts.sizes, bounds=counts.bounds
     )
     done = publish_and_tell(
-        lambda progress: release_within(order, counts, progress=progress),
+        lambda progress: release_within(order, counts, Account(None), progress=progress),
         out,
         replace=_is_demo(out),
         replicates=REPLICATES,

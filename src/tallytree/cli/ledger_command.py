@@ -11,6 +11,7 @@ from tallytree.cli.console import Json, print_checks, print_json, print_table, p
 from tallytree.cli.manuals import Group, add_command, join_lines
 
 if TYPE_CHECKING:
+    from tallytree.ledger.entries import Entry
     from tallytree.privacy.neighbours import Protected, TotalKind
 
 DESCRIPTION = """\
@@ -92,8 +93,6 @@ def show(place: Place, as_json: Json = False) -> None:
 
     Amounts are exact: fractions of epsilon or rho, never rounded.
     """
-    from dataclasses import asdict
-
     from tallytree.ledger.entries import name_unit
     from tallytree.ledger.ledger import Ledger
 
@@ -111,7 +110,7 @@ def show(place: Place, as_json: Json = False) -> None:
             }
             for balance in balances
         ]
-        print_json({"datasets": datasets, "entries": [asdict(entry) for entry in record.entries]})
+        print_json({"datasets": datasets, "entries": [describe_entry(entry) for entry in record.entries]})
         return
     print_table(
         "Budgets",
@@ -131,13 +130,23 @@ def show(place: Place, as_json: Json = False) -> None:
     )
     print_table(
         "Entries",
-        ["entry", "time (UTC)", "dataset", "kind", "unit", "amount", "what"],
+        ["entry", "time (UTC)", "dataset", "kind", "unit", "amount", "label", "owner", "release", "what"],
         [
-            [str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.unit, e.amount, e.what]
+            [
+                *(str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.unit, e.amount),
+                *(e.words.label, e.words.owner, e.words.release, e.words.purpose),
+            ]
             for e in record.entries
         ],
-        left=7,
+        left=10,
     )
+
+
+def describe_entry(entry: Entry) -> dict[str, Any]:
+    """Return an entry for programs: its fields as they are hashed, and what ``what`` says in parts."""
+    from dataclasses import asdict
+
+    return {**asdict(entry), **asdict(entry.words)}
 
 
 def verify(

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -13,10 +14,11 @@ import typer
 from tallytree import __version__
 from tallytree.cli.audit_command import audit
 from tallytree.cli.compare_command import compare
-from tallytree.cli.console import print_error, print_text
+from tallytree.cli.console import print_error, print_json, print_remedies, print_text
 from tallytree.cli.count_command import count
 from tallytree.cli.demo_command import demo
 from tallytree.cli.evaluate_command import evaluate
+from tallytree.cli.failures import BUG, INTERRUPTED, MEMORY, OUTPUT, USAGE, Kind, describe_failure, find_kind
 from tallytree.cli.intervals_command import intervals, unbiased
 from tallytree.cli.ledger_command import app as ledger
 from tallytree.cli.manuals import Group, add_command, join_lines
@@ -27,11 +29,11 @@ from tallytree.cli.report_command import report
 from tallytree.cli.reproduce_command import reproduce
 from tallytree.cli.sign_command import sign
 from tallytree.cli.verify_command import verify
-from tallytree.errors import CheckError, InputError, describe
-from tallytree.ledger.receipts import find_outcome
+from tallytree.errors import CheckError, InputError, RecordsError, describe
+from tallytree.ledger.receipts import Outcome, find_outcome
 from tallytree.progress import expect_holds
 
-FAILED, WRONG, CRASHED, INTERRUPTED, BROKEN_PIPE, TERMINATED = 1, 2, 70, 130, 141, 143
+BROKEN_PIPE = 141
 
 STOPPED = "Interrupted; nothing half-written was left behind."
 
@@ -46,7 +48,8 @@ Each command has examples: 'tallytree release --help'. Those that a program woul
 
 'tallytree --install-completion' completes commands and options with Tab, in bash, zsh, fish and PowerShell.
 
-Exit codes: 0 done, 1 a check failed, 2 bad input or usage, 70 a bug, 130 or 143 interrupted.
+Exit codes: 0 done, 1 a check failed, 2 bad input or usage, 3 the budget does not allow it, 4 the ledger
+cannot be reached now, 5 done already, 70 a bug, 130 or 143 interrupted.
 TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
 """
 MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
@@ -108,35 +111,33 @@ def _run_and_report() -> NoReturn:
         code = _run()
         if sys.stdout is not None:  # it is None where the caller closed it
             sys.stdout.flush()
-        if code == INTERRUPTED:  # Typer makes a code of a KeyboardInterrupt
-            _fail(STOPPED, code)
+        if code == INTERRUPTED.exit_code:  # Typer makes a code of a KeyboardInterrupt
+            _fail(INTERRUPTED, STOPPED, outcome=Outcome("", charged=None))  # what it noted is lost
         sys.exit(code)
     except typer.TyperException as error:
-        _fail(error.format_message(), WRONG, hint=True)
-    except InputError as error:
-        _fail(str(error), WRONG, error)
-    except CheckError as error:
-        _fail(str(error), FAILED, error)
+        _fail(USAGE, error.format_message())
+    except (InputError, CheckError) as error:
+        _fail(find_kind(error), str(error), error)
     except _Stop as stop:
-        _fail(STOPPED, stop.exit_code, stop)
+        _fail(replace(INTERRUPTED, exit_code=stop.exit_code), STOPPED, stop)
     except (typer.Abort, KeyboardInterrupt) as error:
-        _fail(STOPPED, INTERRUPTED, error)
+        _fail(INTERRUPTED, STOPPED, error)
     except MemoryError as error:
-        _fail("There is not enough memory for this.", WRONG, error)
+        _fail(MEMORY, "There is not enough memory for this.", error)
     except BrokenPipeError:
         _drop_output()
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         _drop_output()
-        _fail(f"The output could not be printed: {describe(error)}.", WRONG)
+        _fail(OUTPUT, f"The output could not be printed: {describe(error)}.")
     except Exception as error:
         if os.environ.get("TALLYTREE_DEBUG"):
             raise
         # No traceback and no message of the exception: either may show the data.
         _fail(
+            BUG,
             f"Something went wrong inside tallytree ({type(error).__name__}). Please report it; with "
             "TALLYTREE_DEBUG=1 the details are shown, which may include data.",
-            CRASHED,
             error,
         )
 
@@ -172,12 +173,21 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise _Stop(number)
 
 
-def _fail(message: str, code: int, error: BaseException | None = None, *, hint: bool = False) -> NoReturn:
-    """Say what is wrong, and what that has cost if a ledger was charged."""
-    if error is not None and (outcome := find_outcome(error)):
+def _fail(
+    kind: Kind, message: str, error: BaseException | None = None, *, outcome: Outcome | None = None
+) -> NoReturn:
+    """Say what is wrong, and what that has cost if a ledger was charged; with --json for programs too."""
+    outcome = find_outcome(error) if outcome is None else outcome
+    if outcome:
         message = f"{message} {outcome}"
     if message:  # there is none where the help was shown instead
         print_error(f"Error: {message}")
-    if message and hint:
-        print_error("Try 'tallytree --help'.")
-    sys.exit(code)
+        if kind is USAGE:
+            print_error("Try 'tallytree --help'.")
+        if isinstance(error, RecordsError):
+            print_remedies(error.remedies)
+        if "--json" in sys.argv[1:]:
+            with suppress(OSError, ValueError):  # nobody reads it, and the exit code says most of it
+                print_json(describe_failure(kind, message, outcome))
+                sys.stdout.flush()
+    sys.exit(kind.exit_code)

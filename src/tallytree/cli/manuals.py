@@ -114,9 +114,16 @@ MANUALS = {
                 "As a plan says, charged to a ledger.",
                 "tallytree release --spec release.toml --ledger ledger.db",
             ),
+            (
+                "In a job that may run again: charged once for this month.",
+                "tallytree release counts.csv --region state --region county \\\n"
+                "    --sizes 1:20 --epsilon 0.5 --ledger ledger.db --dataset census \\\n"
+                "    --label 2026-02 --json --out february",
+            ),
         ),
-        exit_codes="0 done, 1 the result failed its checks and is withheld, 2 bad input or usage",
-        see_also=("tallytree plan", "tallytree ledger", "tallytree mechanisms", "docs/your-data.md"),
+        exit_codes="0 done, 1 the result failed its checks and is withheld, 2 bad input or usage, 3 budget "
+        "exhausted, 4 ledger unreachable, 5 done already",
+        see_also=("tallytree plan", "tallytree ledger", "tallytree mechanisms", "docs/automation.md"),
     ),
     "verify": Manual(
         examples=(

@@ -56,11 +56,10 @@ from tallytree.sizes import count_sizes
 if TYPE_CHECKING:
     from tallytree.cli.specs import ReleaseSpec
     from tallytree.counts.group_counts import GroupCounts
-    from tallytree.ledger.ledger import Ledger
     from tallytree.ledger.receipts import Receipt
     from tallytree.privacy.budget import Loss
     from tallytree.progress import Progress
-    from tallytree.publishing.pipeline import Order
+    from tallytree.publishing.pipeline import Account, Order
     from tallytree.publishing.publisher import Release
     from tallytree.solvers.checks import Verification
 
@@ -187,6 +186,19 @@ def release(
             rich_help_panel=LEDGER,
         ),
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="What this release is, such as 2026-02. The dataset is charged once with it, so a job that "
+            "runs again cannot pay twice. Public.",
+            metavar="TEXT",
+            rich_help_panel=LEDGER,
+        ),
+    ] = None,
+    owner: Annotated[
+        str | None,
+        typer.Option(help="Whose release it is. Public.", metavar="NAME", rich_help_panel=LEDGER),
+    ] = None,
     title: Annotated[
         str | None,
         typer.Option(help="The title of the report.", metavar="TEXT", rich_help_panel=WORDS),
@@ -242,10 +254,11 @@ def release(
     settings = ReleaseSpec.from_values(gather({**given, **parsed}, spec))
     order, draft = settings.settle()
     print_warning(warn_of_epsilon(draft.epsilon))  # while there is time to think again
-    book = _find_ledger(settings, draft.loss)
+    account = _find_account(settings, draft.loss)
+    book = account.ledger
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
-        make = partial(_make, settings, order, book)
+        make = partial(_make, settings, order, account)
         done = publish_and_tell(make, settings.out, replicates=settings.replicates, quiet=as_json)
         made, charged = done.release, done.release.manifest["privacy"]["ledger"]
         if as_json:
@@ -261,7 +274,7 @@ def release(
 
 
 def _make(
-    settings: ReleaseSpec, order: Order, book: Ledger | None, progress: Progress
+    settings: ReleaseSpec, order: Order, account: Account, progress: Progress
 ) -> tuple[Release, Verification]:
     """Count, and make the release."""
     from tallytree.publishing.pipeline import release_within
@@ -269,7 +282,7 @@ def _make(
     counts = settings.count(progress)
     print_left_out(counts)
     _tell_size(counts)
-    return release_within(order, counts, ledger=book, dataset=settings.dataset, progress=progress)
+    return release_within(order, counts, account, progress=progress)
 
 
 def _tell_size(counts: GroupCounts) -> None:
@@ -282,15 +295,15 @@ def _tell_size(counts: GroupCounts) -> None:
         )
 
 
-def _find_ledger(settings: ReleaseSpec, loss: Loss) -> Ledger | None:
-    """The ledger to charge. It is asked before the counting, which may take long, and charged after it."""
+def _find_account(settings: ReleaseSpec, loss: Loss) -> Account:
+    """What to charge. It is asked before the counting, which may take long, and charged after it."""
     from tallytree.ledger.ledger import Ledger
+    from tallytree.publishing.pipeline import Account
 
-    if settings.ledger is None:
-        return None
-    ledger = Ledger(settings.ledger)
-    ledger.require(loss, dataset=settings.dataset)
-    return ledger
+    ledger = None if settings.ledger is None else Ledger(settings.ledger)
+    account = Account(ledger, settings.dataset, settings.label, settings.owner)
+    account.require(loss)
+    return account
 
 
 def _is_in(folder: str) -> Callable[[Receipt], bool]:

@@ -184,6 +184,8 @@ class ReleaseSpec(CountSpec):
     noise: str | None = None
     ledger: str | None = None
     dataset: str | None = None
+    label: str | None = None
+    owner: str | None = None
     title: str = ""
     group_name: str = "group"
     member_name: str = ""

@@ -17,9 +17,12 @@ from tallytree.counts.engines.session import Session
 from tallytree.counts.record_columns import Columns, Records
 from tallytree.counts.record_faults import (
     DROP,
-    ONE_REGION,
-    ONE_ROW,
+    FOLLOW_FRAME,
+    ONE_PLACE,
+    Advice,
     Fault,
+    advise_on_regions,
+    advise_on_rows,
     find_faults,
     find_spellings,
     list_faults,
@@ -113,8 +116,8 @@ class Counter:
         torn, doubled, strays = (int(number[code >= 0].sum()) for number in (torn, doubled, strays))
         more = [
             Fault("groups of people that are not in the frame", strays, DROP),
-            Fault("groups with more than one row", doubled, ONE_ROW),
-            Fault("groups in more than one region", 0 if doubled else torn, ONE_REGION),
+            Fault("groups with more than one row", doubled, advise_on_rows(people.columns)),
+            Fault("groups in more than one region", 0 if doubled else torn, _advise(people, frame, counting)),
         ]
         spellings = find_spellings(counting.hierarchy) if counting.regions_from_data else []
         refuse([*faults, *(fault for fault in more if fault.count), *spellings])
@@ -135,9 +138,9 @@ class Counter:
         if counting.drop and frame is not None:
             (row,) = self._look(count_strays(people, frame, counting)).to_pylist()
             if row["strays"]:
-                found.append(Fault("records of groups that are not in the frame", row["strays"], ""))
+                found.append(Fault("records of groups that are not in the frame", row["strays"]))
         if empty:
-            found.append(Fault("groups of size 0", empty, ""))
+            found.append(Fault("groups of size 0", empty))
         return list_faults(found) if found else ""
 
     def _hold(self, rows: ibis.Table) -> ibis.Table:
@@ -148,6 +151,13 @@ class Counter:
 
     def _look(self, query: ibis.Table) -> pa.Table:
         return self._fetch(query, "Looking at what cannot be counted")
+
+
+def _advise(people: Records, frame: Records | None, counting: Counting) -> Advice:
+    """What to do about groups in several regions: it depends on who says where a group is."""
+    if frame is None:
+        return advise_on_regions(people.columns)
+    return ONE_PLACE if counting.drop or not people.columns.regions else FOLLOW_FRAME
 
 
 @contextmanager

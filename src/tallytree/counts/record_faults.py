@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tallytree.counts.record_columns import Records
+from tallytree.counts.record_columns import Columns, Records
 from tallytree.counts.record_query import (
     UNKNOWN,
     Counting,
@@ -26,7 +26,7 @@ from tallytree.counts.record_query import (
     list_regions,
     read_rows,
 )
-from tallytree.errors import CountsError, show
+from tallytree.errors import RecordsError, Remedy, show
 from tallytree.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -34,14 +34,58 @@ if TYPE_CHECKING:
 
 Fetch = Callable[["ibis.Table"], pa.Table]
 
-DROP = "Correct such records, or leave them out with missing='drop' (--missing drop)."
-CORRECT = "Correct the frame: its rows are never left out."
-SPELL = "Spell each region in one way, or list all regions in a public hierarchy."
-ONE_ROW = (
-    "Each row is to be a group with its size: keep one row of each or, if sizes are to be added up, give the "
-    "column as the quantity."
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about a kind of fault, in words, and the setting that does it, if one does."""
+
+    words: str
+    remedy: Remedy | None = None
+
+
+DROP = Advice(
+    "Correct such records, or leave them out with missing='drop' (--missing drop).",
+    Remedy("missing", ("drop",)),
 )
-ONE_REGION = "A group must be in one."
+CORRECT = Advice("Correct the frame: its rows are never left out.")
+SPELL = Advice(
+    "Spell each region in one way, or list all regions in a public table, with hierarchy "
+    "(--hierarchy TABLE).",
+    Remedy("hierarchy", ("TABLE",)),
+)
+FOLLOW_FRAME = Advice(
+    "Correct the frame if it names such a group twice; if the records disagree with it, missing='drop' "
+    "(--missing drop) follows the frame.",
+    Remedy("missing", ("drop",)),
+)
+ONE_PLACE = Advice("Correct the frame: it must name each group once.")
+
+
+def advise_on_rows(columns: Columns) -> Advice:
+    """Return what to do about groups with several rows, where each row is to be a whole group."""
+    name = columns.quantity or ""
+    return Advice(
+        "Each row is to be a group with its size: keep one row of each or, if sizes are to be added up, give "
+        f"quantity={show(name)} in place of size (--quantity).",
+        Remedy("quantity", (name,), replaces="size"),
+    )
+
+
+def advise_on_regions(columns: Columns) -> Advice:
+    """Return what to do about groups in several regions that no frame puts in one."""
+    key = tuple(dict.fromkeys([*columns.groups, *columns.regions]))
+    shown = ", ".join(show(name, most=40) for name in key[:MOST_SHOWN])
+    more = ", and more" if len(key) > MOST_SHOWN else ""
+    return Advice(
+        "Filter the records so that each group is in one, or let a public frame (--frame) say where it is, "
+        "with missing='drop'; if it is another group in each region, give "
+        f"group=[{shown}{more}] (--group for each).",
+        Remedy("group", key),
+    )
+
+
+MOST_SHOWN = 4
+"""Columns that a message names."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +94,7 @@ class Fault:
 
     what: str
     count: int
-    advice: str
+    advice: Advice | None = None
 
     def __str__(self) -> str:
         return f"{self.what}: {self.count:,}"
@@ -64,12 +108,14 @@ def list_faults(faults: Sequence[Fault]) -> str:
 
 def refuse(faults: Sequence[Fault], where: str = "") -> None:
     """Refuse the records with one error about all their faults, if there are any."""
-    alike: dict[str, list[Fault]] = {}
+    alike: dict[Advice, list[Fault]] = {}
     for fault in faults:
-        alike.setdefault(fault.advice, []).append(fault)
+        if fault.advice is not None:
+            alike.setdefault(fault.advice, []).append(fault)
     if alike:
-        raise CountsError(
-            where + " ".join(f"{list_faults(found)} {advice}" for advice, found in alike.items())
+        raise RecordsError(
+            where + " ".join(f"{list_faults(found)} {advice.words}" for advice, found in alike.items()),
+            [advice.remedy for advice in alike if advice.remedy is not None],
         )
 
 
@@ -93,7 +139,7 @@ def find_faults(records: Records, fetch: Fetch, counting: Counting) -> list[Faul
     return faults + _find_unknown_regions(records, fetch, counting, advice)
 
 
-def _find_unknown_regions(records: Records, fetch: Fetch, counting: Counting, advice: str) -> list[Fault]:
+def _find_unknown_regions(records: Records, fetch: Fetch, counting: Counting, advice: Advice) -> list[Fault]:
     """Records whose region the hierarchy does not have, and how many regions are only spelled otherwise."""
     rows = add_codes(read_rows(records, counting.bounds), records, counting.hierarchy)
     (unknown,) = _fetch_counts(rows.aggregate(unknown=count_where(rows["code"] == UNKNOWN)), fetch)

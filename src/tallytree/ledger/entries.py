@@ -6,11 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import get_args
 
-from tallytree.errors import LedgerError, name_choices, show
+from tallytree.errors import BudgetError, DoneAlreadyError, LedgerError, name_choices, show
 from tallytree.privacy.budget import UNITS, Loss, UnitName
 from tallytree.privacy.neighbours import Whom
 
@@ -22,6 +23,44 @@ MOST_DIGITS = 200
 """The most digits of an amount. A rho may be made of the squares of several epsilons of up to 40 digits."""
 
 _AMOUNT = re.compile(rf"[1-9][0-9]{{0,{MOST_DIGITS - 1}}}(/[1-9][0-9]{{0,{MOST_DIGITS - 1}}})?")
+
+
+WORDS_FORMAT = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """What an entry says of its charge: the text ``what``, in parts.
+
+    They are in one text, as JSON, so that ledgers of earlier versions take them as they are: no column is
+    added to a database whose owner may be somebody else, and the hash covers them like any other text. In an
+    entry of an earlier version all of the text is the purpose.
+    """
+
+    label: str = ""
+    """A dataset is charged once with it."""
+    owner: str = ""
+    release: str = ""
+    """The random name of the release that is paid for."""
+    purpose: str
+
+    def write(self) -> str:
+        """Return the text for an entry."""
+        parts = {name: text for name, text in asdict(self).items() if text}
+        if parts.keys() == {"purpose"} and not self.purpose.startswith("{"):
+            return self.purpose
+        return json.dumps({"format": WORDS_FORMAT, **parts}, ensure_ascii=False)
+
+    @classmethod
+    def read(cls, text: str) -> Words:
+        """Return the parts of a text; a text that was not written here is a purpose."""
+        with suppress(ValueError, TypeError, RecursionError):
+            parts = json.loads(text)
+            if isinstance(parts, dict) and parts.pop("format", None) == WORDS_FORMAT:
+                words = cls(**parts)
+                if all(isinstance(part, str) for part in parts.values()) and words.write() == text:
+                    return words
+        return cls(purpose=text)
 
 
 @dataclass(frozen=True)
@@ -47,6 +86,11 @@ class Entry:
     previous: str
     """The hash of the entry before."""
     hash: str = ""
+
+    @property
+    def words(self) -> Words:
+        """The parts of ``what``."""
+        return Words.read(self.what)
 
     @property
     def exact_amount(self) -> Fraction | None:
@@ -125,6 +169,7 @@ class Balance:
     whom: Whom = "person"
     spent: Fraction = Fraction(0)
     charges: int = 0
+    labels: frozenset[str] = frozenset()
 
     @property
     def remaining(self) -> Fraction:
@@ -147,15 +192,21 @@ class Balance:
             )
         return amount
 
-    def charge(self, amount: Fraction) -> Balance:
-        """Return the balance after a charge; refuse a charge that does not fit."""
+    def charge(self, amount: Fraction, label: str = "") -> Balance:
+        """Return the balance after a charge; refuse one that does not fit, or whose label was charged."""
+        if label in self.labels:
+            raise DoneAlreadyError(
+                f"Dataset {show(self.dataset)} was charged with the label {show(label)} already. "
+                "'tallytree ledger show' tells when and for which release; another label is another charge."
+            )
         if amount > self.remaining:
-            raise LedgerError(
+            raise BudgetError(
                 f"The budget of dataset {show(self.dataset)} does not allow this: requested "
                 f"{show_amount(amount)}, remaining {show_amount(self.remaining)}, difference "
                 f"{show_amount(amount - self.remaining)}."
             )
-        after = replace(self, spent=self.spent + amount, charges=self.charges + 1)
+        labels = self.labels | {label} if label else self.labels
+        after = replace(self, spent=self.spent + amount, charges=self.charges + 1, labels=labels)
         for number in (after.spent, after.remaining):
             if max(number.numerator, number.denominator) >= 10**MOST_BALANCE_DIGITS:
                 raise LedgerError(
@@ -201,7 +252,7 @@ def enter(balances: Balances, entry: Entry) -> None:
         balance = find_balance(balances, entry.dataset)
         if (unit, whom) != (balance.unit, balance.whom):
             raise LedgerError("Its unit is not that of the budget.")
-        balances[entry.dataset] = balance.charge(amount)
+        balances[entry.dataset] = balance.charge(amount, entry.words.label)
     else:
         raise LedgerError("It is neither a budget nor a charge.")
 

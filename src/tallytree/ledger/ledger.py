@@ -21,6 +21,7 @@ from tallytree.ledger.entries import (
     Balance,
     Balances,
     Entry,
+    Words,
     add_up,
     enter,
     find_balance,
@@ -86,7 +87,7 @@ def _find_url(place: Place) -> str:
     return place
 
 
-LONGEST_NAME, LONGEST_WHAT = 100, 500
+LONGEST_NAME, LONGEST_WHAT, LONGEST_WORD = 100, 500, 60
 
 
 @dataclass(frozen=True)
@@ -164,23 +165,40 @@ class Ledger:
         """Return a dataset's budget and what is left of it; the only dataset need not be named."""
         return find_balance(self.read().balances, dataset)
 
-    def require(self, loss: Loss | Exact, *, dataset: str | None = None) -> None:
+    def require(self, loss: Loss | Exact, *, dataset: str | None = None, label: str | None = None) -> None:
         """Refuse a loss that a charge would refuse now. Only a charge itself secures anything."""
         balance = self.balance(dataset)
-        balance.charge(balance.price(Loss.of(loss)))
+        balance.charge(balance.price(Loss.of(loss)), check_word("label", label))
 
-    def charge(self, loss: Loss | Exact, *, what: str, dataset: str | None = None) -> Receipt:
+    def charge(
+        self,
+        loss: Loss | Exact,
+        *,
+        what: str,
+        dataset: str | None = None,
+        label: str | None = None,
+        owner: str | None = None,
+        release: str = "",
+    ) -> Receipt:
         """Spend some of a dataset's budget; when this returns, that is on the disk and cannot be undone.
 
         ``loss`` is an epsilon, or what a plan costs: ``plan.loss``. ``what`` is the purpose, which is public.
+        A ``label`` is charged once: the second charge of a dataset with the same label is refused, so that a
+        job that runs again does not pay twice. ``owner`` says whose charge it is, and ``release`` is the name
+        of what it pays for.
+
         One transaction: wait for all other writers, check the whole chain, refuse what does not fit, add the
         entry, check that it is there, commit. Nothing that is to be paid for may be done before this returns,
         nor at all if this raises anything.
         """
         asked = Loss.of(loss)
+        label, owner = check_word("label", label), check_word("owner", owner)
+        if isinstance(what, str):
+            what = Words(label=label, owner=owner, release=release, purpose=what).write()
         if not isinstance(what, str) or len(what) > LONGEST_WHAT or not what.isprintable():
             raise LedgerError(
-                f"The purpose of a charge must be text of at most {LONGEST_WHAT} printable characters."
+                f"The purpose of a charge must be text of at most {LONGEST_WHAT} printable characters, "
+                "its label and owner included."
             )
         with self.tell_what_was_spent():
             try:
@@ -272,6 +290,17 @@ def _write_next(record: Record, dataset: str, kind: str, unit: str, amount: Frac
     entry = follow(record.entries, dataset=dataset, kind=kind, unit=unit, amount=amount, what=what, time=time)
     enter(record.balances, entry)
     return entry
+
+
+def check_word(what: str, word: object) -> str:
+    """Check the label or the owner of a charge, which are public; return it, empty if it is None."""
+    if word is None:
+        return ""
+    if not isinstance(word, str) or not word or word != word.strip() or not word.isprintable():
+        raise LedgerError(f"The {what} of a charge must be printable text, with no blanks around it.")
+    if len(word) > LONGEST_WORD:
+        raise LedgerError(f"The {what} of a charge has at most {LONGEST_WORD} characters: {show(word)}.")
+    return word
 
 
 def _check_name(name: object) -> str:

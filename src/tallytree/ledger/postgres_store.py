@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import sqlalchemy as sa
 
-from tallytree.errors import LedgerError, explain_refusal
+from tallytree.errors import LedgerError, explain_refusal, is_permanent
 from tallytree.ledger.store import TABLE, WAIT_SECONDS, Store
 
 CONNECT_SECONDS = 20
@@ -28,6 +28,8 @@ REASONS = {
     "DiskFull": "No space left on device",
     "ReadOnlySqlTransaction": "it may not be written to",
 }
+
+PASSING = {"LockNotAvailable", "UniqueViolation", "DiskFull"}
 
 HIDDEN = (
     "the database has one in a schema that its user has no right to use, so ask for that right, or make "
@@ -58,6 +60,14 @@ class PostgresStore(Store):
         if error is not None and not reason and "OperationalError" in names:
             reason = f"there is no connection: {explain_refusal(error)}"
         return reason or "the database failed"
+
+    def may_pass(self, error: BaseException | None) -> bool:
+        """Return whether the error is about the moment: a lock, or a connection that nobody forbids."""
+        names = {kind.__name__ for kind in type(error).__mro__}
+        if names & PASSING:
+            return True
+        is_named = any(name in REASONS for name in names)
+        return error is not None and not is_named and "OperationalError" in names and not is_permanent(error)
 
     def _is_hidden(self) -> bool:
         """Whether there is a ledger where the user may not look. Its existence is not secret."""

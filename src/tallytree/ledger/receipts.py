@@ -21,9 +21,20 @@ from tallytree.privacy.budget import UNITS, UnitName
 
 
 class Outcome(str):
-    """A note of ours, as opposed to those of libraries, which may show data."""
+    """A note of ours, as opposed to those of libraries, which may show data; with the same for programs."""
 
-    __slots__ = ()
+    charged: bool | None
+    """Whether something was spent; None if that is not known."""
+    entry: int | None
+    is_used: bool
+
+    def __new__(
+        cls, text: str, *, charged: bool | None = False, entry: int | None = None, is_used: bool = False
+    ) -> Self:
+        """Make a note with its facts."""
+        made = super().__new__(cls, text)
+        made.charged, made.entry, made.is_used = charged, entry, is_used
+        return made
 
 
 NOTHING = Outcome("Nothing was spent.")
@@ -46,11 +57,15 @@ class Attempt:
         entry = self.receipt.entry
         if not self.is_certain:
             return Outcome(
-                f"{amount} may have been spent for nothing; if so, it is entry {entry} of the ledger."
+                f"{amount} may have been spent for nothing; if so, it is entry {entry} of the ledger.",
+                charged=None,
+                entry=entry,
             )
         if self.is_used:
-            return Outcome(f"{amount} was spent as entry {entry}, and the release was written.")
-        return Outcome(f"{amount} was spent for nothing: it is entry {entry} of the ledger.")
+            text = f"{amount} was spent as entry {entry}, and the release was written."
+            return Outcome(text, charged=True, entry=entry, is_used=True)
+        text = f"{amount} was spent for nothing: it is entry {entry} of the ledger."
+        return Outcome(text, charged=True, entry=entry)
 
 
 def note(error: BaseException, outcome: Outcome) -> None:
@@ -59,16 +74,16 @@ def note(error: BaseException, outcome: Outcome) -> None:
         error.add_note(outcome)
 
 
-def find_outcome(error: BaseException) -> str:
-    """Return the outcome that was noted on the error, or on those that led to it."""
+def find_outcome(error: BaseException | None) -> Outcome:
+    """Return the outcome that was noted on the error, or on those that led to it; an empty one for none."""
     seen: list[BaseException] = []
-    current: BaseException | None = error
+    current = error
     while current is not None and current not in seen:
         if found := _find_notes(current):
             return found[0]
         seen.append(current)
         current = current.__cause__ or current.__context__
-    return ""
+    return Outcome("")
 
 
 def _find_notes(error: BaseException) -> list[Outcome]:
@@ -76,6 +91,7 @@ def _find_notes(error: BaseException) -> list[Outcome]:
 
 
 NUMBERS = ("charged", "spent", "remaining")
+WORDS = ("release", "label", "owner")
 
 _NUMBER = re.compile(rf"[0-9]{{1,{MOST_BALANCE_DIGITS}}}(/[1-9][0-9]{{0,{MOST_BALANCE_DIGITS - 1}}})?")
 
@@ -96,19 +112,34 @@ class Receipt:
     spent: Fraction
     """In all on the dataset, this charge included."""
     remaining: Fraction
+    release: str = ""
+    """The release's own name: random, and in its entry too. Releases of earlier versions have none."""
+    label: str = ""
+    owner: str = ""
 
     @classmethod
     def of(cls, entry: Entry, balance: Balance) -> Self:
         """Return the receipt for an entry, with the balance after it."""
         charged = Fraction(entry.amount)
+        words = entry.words
         return cls(
-            entry.dataset, entry.number, entry.hash, balance.unit, charged, balance.spent, balance.remaining
+            entry.dataset,
+            entry.number,
+            entry.hash,
+            balance.unit,
+            charged,
+            balance.spent,
+            balance.remaining,
+            release=words.release,
+            label=words.label,
+            owner=words.owner,
         )
 
     @classmethod
     def parse(cls, value: Mapping[str, Any]) -> Self:
         """Parse the receipt of a manifest; raise a ValueError if it is not a receipt."""
         kinds = {"dataset": str, "entry": int, "hash": str, "unit": str} | dict.fromkeys(NUMBERS, str)
+        kinds |= {name: str for name in WORDS if name in value}
         if set(value) != set(kinds) or any(type(value[name]) is not kind for name, kind in kinds.items()):
             raise ValueError("not a receipt")
         if value["unit"] not in UNITS:
@@ -129,14 +160,16 @@ class Receipt:
             "hash": self.hash,
             "unit": self.unit,
             **numbers,
+            **{name: text for name in WORDS if (text := getattr(self, name))},
         }
 
     def describe(self) -> str:
         """Describe the receipt in a sentence, for people."""
         charged, spent, remaining = map(show_amount, (self.charged, self.spent, self.remaining))
+        label = f" with the label {show(self.label)}" if self.label else ""
         return (
             f"{self.unit.capitalize()} {charged} was charged to dataset {show(self.dataset)}, as entry "
-            f"{self.entry} of the ledger: {spent} spent in all, {remaining} remaining."
+            f"{self.entry} of the ledger{label}: {spent} spent in all, {remaining} remaining."
         )
 
 

@@ -29,6 +29,8 @@ REASONS = {
     "SQLITE_AUTH": "it holds a view or a trigger, which no ledger does",  # see _refuse_programs
 }
 
+PASSING = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CONSTRAINT")
+
 LONGEST_VALUE = 1_000_000
 """Bytes of a value or a row: far more than an entry has, far less than would fill the memory."""
 
@@ -52,6 +54,10 @@ class SQLiteStore(Store):
             return "the file is damaged"
         name = str(getattr(error, "sqlite_errorname", ""))
         return next((REASONS[kind] for kind in REASONS if name.startswith(kind)), "the database failed")
+
+    def may_pass(self, error: BaseException | None) -> bool:
+        """Return whether the error is about the moment: others are writing, or the disk is full."""
+        return str(getattr(error, "sqlite_errorname", "")).startswith(PASSING)
 
 
 def open_sqlite(path: Path) -> SQLiteStore:

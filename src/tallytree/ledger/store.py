@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from tallytree.errors import LedgerError
+from tallytree.errors import LedgerError, LedgerUnreachableError
 from tallytree.ledger.entries import Entry
 
 TABLE = sa.Table(
@@ -97,13 +97,18 @@ class Store(ABC):
         The driver's own words are never shown: they may hold a password or values.
         """
 
+    @abstractmethod
+    def may_pass(self, error: BaseException | None) -> bool:
+        """Return whether the database may be usable again later, without anybody changing anything."""
+
     @contextmanager
     def _connect(self) -> Iterator[sa.Connection]:
         try:
             with self._engine.connect() as connection:
                 yield connection
         except sa.exc.DBAPIError as error:
-            raise LedgerError(f"{self.shown} cannot be used: {self.explain(error.orig)}.") from None
+            kind = LedgerUnreachableError if self.may_pass(error.orig) else LedgerError
+            raise kind(f"{self.shown} cannot be used: {self.explain(error.orig)}.") from None
         except UnicodeError as error:
             raise LedgerError(f"{self.shown} cannot be used: {self.explain(error)}.") from None
         except sa.exc.SQLAlchemyError:

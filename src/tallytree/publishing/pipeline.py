@@ -22,7 +22,7 @@ from tallytree.ledger.ledger import Ledger, Place, open_ledger
 from tallytree.ledger.receipts import Receipt
 from tallytree.mechanisms.base import Mechanism
 from tallytree.mechanisms.registry import MECHANISMS, find_default, find_mechanism, list_mechanisms
-from tallytree.privacy.budget import Budget, Exact, check_epsilon
+from tallytree.privacy.budget import Budget, Exact, Loss, check_epsilon
 from tallytree.privacy.door import find_noise, measure
 from tallytree.privacy.neighbours import (
     GROUPS_FROM_DATA,
@@ -59,6 +59,8 @@ def release(
     noise: str | None = None,
     ledger: Ledger | Place | None = None,
     dataset: str | None = None,
+    label: str | None = None,
+    owner: str | None = None,
     words: Words = PLAIN,
     progress: Progress = no_progress,
 ) -> Release:
@@ -83,7 +85,9 @@ def release(
 
     Each call spends its budget anew. ``ledger`` (a :class:`tallytree.Ledger`, or its path or URL) remembers
     what was spent on ``dataset``, which may be left out if the ledger holds no other, and refuses to spend
-    more than its budget. Without one, nothing remembers, and the manifest says so.
+    more than its budget. Without one, nothing remembers, and the manifest says so. A ``label``, such as
+    "2026-02", is charged once: a second release with it is refused with a ``DoneAlreadyError``, so that a job
+    may run again. ``owner`` says whose release it is. Both are public.
 
     ``words`` (:class:`tallytree.Words`) say what groups and their members are called, in all that is said
     about the release.
@@ -119,8 +123,29 @@ def release(
     order = Order.of(
         asked, mechanism=mechanism, noise=noise, words=words, sizes=counts.sizes, bounds=counts.bounds
     )
-    made, _ = release_within(order, counts, ledger=book, dataset=dataset, progress=progress)
+    account = Account(book, dataset, label, owner)
+    made, _ = release_within(order, counts, account, progress=progress)
     return made
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a release is charged to: a ledger's dataset, under a label, for its owner."""
+
+    ledger: Ledger | None
+    dataset: str | None = None
+    label: str | None = None
+    owner: str | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("dataset", "label", "owner"):
+            if self.ledger is None and getattr(self, what) is not None:
+                raise LedgerError(f"The {what} belongs to a ledger: give the ledger as well.")
+
+    def require(self, loss: Loss) -> None:
+        """Refuse what a charge would refuse now."""
+        if self.ledger is not None:
+            self.ledger.require(loss, dataset=self.dataset, label=self.label)
 
 
 @dataclass(frozen=True)
@@ -195,21 +220,21 @@ WHY = {
 
 
 def release_within(
-    order: Order,
-    counts: GroupCounts,
-    *,
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
-    progress: Progress = no_progress,
+    order: Order, counts: GroupCounts, account: Account, *, progress: Progress = no_progress
 ) -> tuple[Release, Verification]:
-    """Release ``counts`` like :func:`release`, with all settings as one ``order``; also return the checks."""
-    if ledger is None and dataset is not None:
-        raise LedgerError("A dataset belongs to a ledger: give the ledger as well.")
+    """Release ``counts`` like :func:`release`, with its settings as two values; also return the checks."""
     plan = order.plan(counts)
-    if ledger is None:
+    if account.ledger is None:
         return _carry_out(order, plan, counts, progress, None)
-    with ledger.tell_what_was_spent():
-        receipt = ledger.charge(plan.loss, what=_describe_purpose(order.mechanism, plan), dataset=dataset)
+    with account.ledger.tell_what_was_spent():
+        receipt = account.ledger.charge(
+            plan.loss,
+            what=_describe_purpose(order.mechanism, plan),
+            dataset=account.dataset,
+            label=account.label,
+            owner=account.owner,
+            release=secrets.token_hex(8),
+        )
         return _carry_out(order, plan, counts, progress, receipt)
 
 
@@ -258,8 +283,8 @@ def _list_assumptions(plan: Plan, counts: GroupCounts) -> list[str]:
 
 
 def _describe_purpose(method: Mechanism, plan: Plan) -> str:
-    """What epsilon is spent on, for the ledger: public facts, and a random name for the release."""
-    levels = ", ".join(show(level.name, most=40) for level in plan.levels[:8])
-    more = f" and {len(plan.levels) - 8} more" if len(plan.levels) > 8 else ""
-    sizes = show(show_sizes(plan.sizes), most=100)[1:-1]
-    return f"release {secrets.token_hex(8)}: {method.name}, levels {levels}{more}, sizes {sizes}"
+    """What epsilon is spent on, for the ledger: public facts, short enough for a label beside them."""
+    levels = ", ".join(show(level.name, most=16) for level in plan.levels[:4])
+    more = f" and {len(plan.levels) - 4} more" if len(plan.levels) > 4 else ""
+    sizes = show(show_sizes(plan.sizes), most=40)[1:-1]
+    return f"{method.name}, levels {levels}{more}, sizes {sizes}"
