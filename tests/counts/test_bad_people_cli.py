@@ -26,9 +26,9 @@ import pytest
 
 import tallytree as tt
 from tallytree.counts.count_files import KEY
-from tallytree.counts.count_tables import REGIONS_FROM_DATA
 from tallytree.counts.engines.duckdb import DuckDBSession
 from tallytree.counts.record_counter import Counter
+from tallytree.counts.region_tables import REGIONS_FROM_DATA
 from tallytree.errors import CountsError, InputError
 from tallytree.privacy.neighbours import (
     EMPTY_GROUPS_ON_TRUST,

@@ -15,7 +15,7 @@ import pytest
 
 import tallytree
 from tallytree.counts.arrow import BLOCK, MOST_COLUMNS
-from tallytree.counts.engines.csv_headers import LONGEST_ROW
+from tallytree.counts.engines.source_files import LONGEST_ROW
 from tallytree.errors import CountsError
 from tests.bad_input_support import check_message
 

@@ -333,3 +333,58 @@ def summarize(release: Release, verification: Verification, folder: str) -> dict
         "total": release.total,
         "verification": verification.to_dict(),
     }
+
+
+def describe_intervals(release: Release) -> dict[str, object]:
+    """Return what was made, for JSON."""
+    found = release.intervals
+    if found is None:
+        return {"intervals": None}
+    widths = [float((cells.high - cells.low).mean()) for cells in found.cells]
+    return {
+        "intervals": {
+            **found.to_dict(),
+            "mean_width": dict(zip(release.hierarchy.levels, widths, strict=True)),
+        }
+    }
+
+
+def print_intervals(release: Release) -> None:
+    """Print how wide the intervals are, level by level."""
+    import numpy as np
+
+    found = release.intervals
+    if found is None:
+        return
+    rows = []
+    for level, cells in enumerate(found.cells):
+        counts = release.counts[level]
+        half = (cells.high - cells.low)[counts > 0] / 2
+        open_zeros = int(((counts == 0) & (cells.high > 0)).sum())
+        rows.append(
+            [
+                release.hierarchy.levels[level],
+                f"± {np.median(half):,.1f}" if len(half) else "",
+                f"± {half.max():,.1f}" if len(half) else "",
+                f"{open_zeros:,}",
+            ]
+        )
+    print_table(
+        f"{float(100 * found.coverage):g} % intervals of the counts, from {found.replicates} replicates",
+        ["level", "median half-width", "widest", "zeros within noise"],
+        rows,
+    )
+
+
+def print_opening(folder: Path) -> None:
+    """Print where the report of a folder is, and how to open it."""
+    from tallytree.releases.released import REPORT
+
+    target = folder / REPORT
+    if not target.exists():
+        return
+    opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
+    print_text(
+        f"The report is {target}. It opens in any browser: double-click it, or run "
+        f"{opener} {shlex.quote(str(target))}"
+    )

@@ -7,16 +7,16 @@ import typer
 
 from tallytree.cli.console import (
     Json,
+    print_intervals,
     print_json,
     print_next_step,
+    print_opening,
     print_release,
     print_table,
     print_text,
     publish_and_tell,
     summarize,
 )
-from tallytree.cli.intervals_command import print_intervals
-from tallytree.cli.report_command import print_opening
 from tallytree.privacy.budget import show_exact
 
 WIDTH = 30

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_error, print_json, print_table, print_text, show_progress
+from tallytree.cli.console import (
+    Json,
+    describe_intervals,
+    print_error,
+    print_intervals,
+    print_json,
+    print_opening,
+    print_text,
+    show_progress,
+)
 from tallytree.cli.options import parse_whole
-from tallytree.cli.report_command import print_opening
-
-if TYPE_CHECKING:
-    from tallytree.publishing.publisher import Release
 
 # ``tallytree unbiased``.
 
@@ -77,48 +82,7 @@ def intervals(
     if problem := try_report(made, folder, made.verify()):
         print_error(problem)
     if as_json:
-        print_json({"folder": str(folder), **describe(made)})
+        print_json({"folder": str(folder), **describe_intervals(made)})
         return
     print_intervals(made)
     print_opening(folder)
-
-
-def describe(release: Release) -> dict[str, object]:
-    """Return what was made, for JSON."""
-    found = release.intervals
-    if found is None:
-        return {"intervals": None}
-    widths = [float((cells.high - cells.low).mean()) for cells in found.cells]
-    return {
-        "intervals": {
-            **found.to_dict(),
-            "mean_width": dict(zip(release.hierarchy.levels, widths, strict=True)),
-        }
-    }
-
-
-def print_intervals(release: Release) -> None:
-    """Print how wide the intervals are, level by level."""
-    import numpy as np
-
-    found = release.intervals
-    if found is None:
-        return
-    rows = []
-    for level, cells in enumerate(found.cells):
-        counts = release.counts[level]
-        half = (cells.high - cells.low)[counts > 0] / 2
-        open_zeros = int(((counts == 0) & (cells.high > 0)).sum())
-        rows.append(
-            [
-                release.hierarchy.levels[level],
-                f"± {np.median(half):,.1f}" if len(half) else "",
-                f"± {half.max():,.1f}" if len(half) else "",
-                f"{open_zeros:,}",
-            ]
-        )
-    print_table(
-        f"{float(100 * found.coverage):g} % intervals of the counts, from {found.replicates} replicates",
-        ["level", "median half-width", "widest", "zeros within noise"],
-        rows,
-    )

@@ -12,17 +12,19 @@ import typer
 
 from tallytree.cli.console import (
     Json,
+    describe_intervals,
     print_error,
+    print_intervals,
     print_json,
     print_left_out,
     print_next_step,
+    print_opening,
     print_release,
     print_text,
     print_warning,
     publish_and_tell,
     summarize,
 )
-from tallytree.cli.intervals_command import describe, print_intervals
 from tallytree.cli.options import (
     ClassEdges,
     DatabaseTable,
@@ -50,7 +52,6 @@ from tallytree.cli.options import (
     gather,
     parse_whole,
 )
-from tallytree.cli.report_command import print_opening
 from tallytree.sizes import count_sizes
 
 if TYPE_CHECKING:
@@ -263,7 +264,7 @@ def release(
         made, charged = done.release, done.release.manifest["privacy"]["ledger"]
         if as_json:
             summary = summarize(made, done.verification, settings.out)
-            print_json({**summary, "ledger": charged, **describe(made)})
+            print_json({**summary, "ledger": charged, **describe_intervals(made)})
             return
         print_release(made, done.verification)
         print_intervals(made)

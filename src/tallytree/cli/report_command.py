@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_json, print_text
+from tallytree.cli.console import Json, print_json, print_opening, print_text
 
 if TYPE_CHECKING:
     from tallytree.publishing.publisher import Release
@@ -64,20 +62,6 @@ def report(
         typer.launch(target.absolute().as_uri())
     if not verification:
         raise typer.Exit(1)
-
-
-def print_opening(folder: Path) -> None:
-    """Print where the report of a folder is, and how to open it."""
-    from tallytree.releases.released import REPORT
-
-    target = folder / REPORT
-    if not target.exists():
-        return
-    opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
-    print_text(
-        f"The report is {target}. It opens in any browser: double-click it, or run "
-        f"{opener} {shlex.quote(str(target))}"
-    )
 
 
 def _summarize(drawn: ShapeMap | None) -> dict[str, object] | None:

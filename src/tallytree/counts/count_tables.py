@@ -14,6 +14,7 @@ from tallytree.arrays import SparseRows, store_cells, whole_numbers
 from tallytree.counts.arrow import Table, read_columns
 from tallytree.counts.count_files import Origin, read_origin
 from tallytree.counts.region_tables import (
+    REGIONS_FROM_DATA,
     check_purposes,
     check_region_columns,
     check_root,
@@ -36,7 +37,6 @@ from tallytree.sizes import (
 
 Ints = npt.NDArray[np.int64]
 
-REGIONS_FROM_DATA = "The list of regions was read from the data; it must be public."
 SIZES_FROM_DATA = "The range of sizes was read from the data; it must be public."
 SPREAD_TOO_FAR = "The sizes in column {column} spread too far: give their public range, as sizes=(low, high)."
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from tallytree.counts.arrow import Table
-from tallytree.counts.count_tables import REGIONS_FROM_DATA
 from tallytree.counts.engines.opening import is_database, open_session
 from tallytree.counts.engines.session import Engine
 from tallytree.counts.group_counts import GroupCounts, mark_as_counted
 from tallytree.counts.record_columns import Columns
 from tallytree.counts.record_counter import Counter
 from tallytree.counts.record_query import Counting
-from tallytree.counts.region_tables import check_purposes, check_region_columns, check_root
+from tallytree.counts.region_tables import REGIONS_FROM_DATA, check_purposes, check_region_columns, check_root
 from tallytree.errors import CountsError, EngineError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.privacy.neighbours import GROUPS_FROM_DATA, MOST, ROWS_ARE_PEOPLE, Bounds, Protected

@@ -18,6 +18,8 @@ from tallytree.path_trees import Column, PathTree, encode_column, encode_names, 
 
 Ints = npt.NDArray[np.int64]
 
+REGIONS_FROM_DATA = "The list of regions was read from the data; it must be public."
+
 
 def read_hierarchy(
     table: Table, *, regions: Sequence[str], root: str = "all", root_level: str = "root"

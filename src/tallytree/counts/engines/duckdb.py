@@ -11,9 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pa_parquet
 
 from tallytree.counts.arrow import Header, check_columns
-from tallytree.counts.engines.csv_headers import LONGEST_ROW, check_ends, read_headers, stack
-from tallytree.counts.engines.session import Answer, Engine, Opened, Session, private_folder
-from tallytree.counts.engines.source_files import Files
+from tallytree.counts.engines.session import Answer, Engine, Opened, Session, private_folder, stack
+from tallytree.counts.engines.source_files import LONGEST_ROW, Files, check_ends, read_headers
 from tallytree.errors import CountsError, EngineError, InputError, show
 from tallytree.progress import Progress, count_processors
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 import pyarrow as pa
 
-from tallytree.counts.arrow import Table, read_columns
+from tallytree.counts.arrow import Table, check_columns, read_columns
 from tallytree.counts.engines.source_files import (
     Files,
     Stamps,
@@ -254,6 +254,20 @@ def hand_over(table: pa.Table) -> Opened:
             f"The columns hold {kinds}; names and keys must be text or whole numbers, and quantities whole "
             "numbers."
         ) from None
+
+
+def stack(parts: Sequence[Opened], columns: Sequence[str], also: Sequence[str]) -> Opened:
+    """Stack tables below each other, each with its columns in its own order."""
+    if len(parts) == 1:
+        return parts[0]
+    common = [name for name in also if all(name in part.names for part in parts)]
+    names = list(dict.fromkeys([*columns, *common]))
+    tables = []
+    for part in parts:
+        check_columns(part.names, names)
+        own = [part.table[part.table.columns[part.names.index(name)]] for name in names]
+        tables.append(part.table.select(**{f"column_{place}": column for place, column in enumerate(own)}))
+    return Opened(tables[0].union(*tables[1:]), tuple(names))
 
 
 def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import glob
 import os
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
+
+import numpy as np
 
 from tallytree.counts.arrow import (
     CSV_ENDINGS,
     NOT_A_FILE,
     PARQUET_ENDINGS,
+    Header,
+    explain_damage,
     find_delimiter,
     looks_like_address,
+    open_bytes,
+    read_header,
 )
-from tallytree.errors import EngineError, describe, show
+from tallytree.errors import CountsError, EngineError, describe, show
+from tallytree.progress import count_processors
 
 MOST_FILES = 100_000
+
+LONGEST_ROW = 2_000_000
+"""The most bytes of a row in DuckDB: a longer one is an error, except for the last."""
 
 Stamps = dict[str, tuple[int, ...] | None]
 """For each file, what changes when it is written to or replaced; None if it is gone."""
@@ -199,3 +211,51 @@ def _find_kind(path: str) -> tuple[str, str]:
     if name.endswith(PARQUET_ENDINGS):
         return "parquet", ","
     raise EngineError(f"{show(path, most=150)} is neither a CSV nor a Parquet file, by its ending.")
+
+
+# The first rows of CSV files, which name their columns, and the last, which an engine may lose silently.
+
+
+def read_headers(files: Files) -> list[tuple[Header, list[str]]]:
+    """Return the different headers, each with the files that begin with it."""
+    found: dict[Header, list[str]] = {}
+    for path in files.paths:
+        found.setdefault(read_header(path, files.delimiter), []).append(path)
+    return list(found.items())
+
+
+def check_ends(files: Files) -> None:
+    """Refuse files whose last row is too long for DuckDB, and compressed files that are cut off or damaged.
+
+    DuckDB leaves out a last row that is longer than its buffer, and does not look at checksums.
+    """
+    with ThreadPoolExecutor(count_processors()) as pool:
+        list(pool.map(_check_end, files.paths))
+
+
+def _check_end(path: str) -> None:
+    with explain_damage(path):
+        end = _read_end(path)
+    if len(end) > LONGEST_ROW and not _holds_row_end(end):
+        raise CountsError(f"The last row of {show(path, most=150)} is longer than {LONGEST_ROW:,} bytes.")
+
+
+def _read_end(path: str) -> bytes:
+    """The end of a file, if it is longer than a row may be; compressed data are read in full, and checked."""
+    with open_bytes(path) as file:
+        if not path.lower().endswith(".gz"):
+            length = file.seek(0, os.SEEK_END)
+            file.seek(max(0, length - 2 * LONGEST_ROW))
+            return file.read() if length > LONGEST_ROW else b""
+        last = deque([b""], maxlen=2)
+        while block := file.read(LONGEST_ROW + 1):
+            last.append(block)
+        return b"".join(last)
+
+
+def _holds_row_end(end: bytes) -> bool:
+    """Whether a row begins in the last LONGEST_ROW bytes: at a line end with all quotes after it closed."""
+    data = np.frombuffer(end.rstrip(b"\r\n"), dtype=np.uint8)
+    quotes_after = np.cumsum(data[::-1] == ord('"'))[::-1]
+    is_line_end = (data == ord("\n")) | (data == ord("\r"))
+    return bool((is_line_end & (quotes_after % 2 == 0))[-LONGEST_ROW:].any())

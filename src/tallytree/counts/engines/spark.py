@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tallytree.counts.arrow import Header, Table, refuse_open_quote
-from tallytree.counts.engines.csv_headers import read_headers, stack
-from tallytree.counts.engines.session import Engine, Opened, Session, private_folder
-from tallytree.counts.engines.source_files import Files, has_file_ending, is_hidden
+from tallytree.counts.engines.session import Engine, Opened, Session, private_folder, stack
+from tallytree.counts.engines.source_files import Files, has_file_ending, is_hidden, read_headers
 from tallytree.errors import EngineError, InputError, show
 from tallytree.progress import Progress
 
