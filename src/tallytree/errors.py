@@ -128,7 +128,7 @@ class DoneAlreadyError(LedgerError):
 
 
 class LedgerUnreachableError(LedgerError):
-    """A ledger cannot be used now, and may be later: no connection, a full disk, others are writing."""
+    """A ledger cannot be used now, and may be later: no connection, or others are writing."""
 
 
 class SpecError(InputError):

@@ -206,7 +206,11 @@ def test_no_arguments_show_the_help_and_no_empty_error(run: Run) -> None:
 
 
 def test_a_message_is_the_same_for_programs(run: Run, place: Path) -> None:
-    check_refused(run(*release("--json", source="negative.csv")), place, "row 2.*negative")
+    done = run(*release("--json", source="negative.csv"))
+    told = json.loads(done.out)["error"]
+    assert (told["kind"], told["exit_code"], told["charged"]) == ("data", done.code, False)
+    assert told["message"] in done.err
+    check_refused(done._replace(out=""), place, "row 2.*negative")
 
 
 # Limits on a process, so that a test of something that takes for ever ends all the same.

@@ -477,7 +477,7 @@ def test_a_server_that_stops_in_between(
         assert (code, said) == (0, "")
         assert tt.load(tmp_path / "out").verify().passed
         return
-    assert code == 2
+    assert code == 4
     check_message(said.removesuffix("\n").removeprefix("Error: "))
     assert "there is no connection" in said
     assert "secret" not in said

@@ -287,8 +287,8 @@ def _(patch: pytest.MonkeyPatch, truth: Truth) -> None:
 def _(patch: pytest.MonkeyPatch, truth: Truth) -> None:
     charge = tt.Ledger.charge
 
-    def charge_and_tell(self: tt.Ledger, loss: Any, *, what: str, dataset: str | None = None) -> Any:
-        return charge(self, loss, what=f"{what}, {truth.people} people", dataset=dataset)
+    def charge_and_tell(self: tt.Ledger, loss: Any, *, what: str, **more: Any) -> Any:
+        return charge(self, loss, what=f"{what}, {truth.people} people", **more)
 
     patch.setattr(tt.Ledger, "charge", charge_and_tell)
 

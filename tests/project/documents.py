@@ -21,7 +21,7 @@ from tests.commands import run_script
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 RUN = {"python", "sh"}
-SHOWN = {"text", "toml", "math", "sql", "py", "pycon", ""}
+SHOWN = {"text", "toml", "json", "math", "sql", "py", "pycon", ""}
 """What is shown and not run: output (straight below the example that prints it), a file, a formula, a
 signature, the example of a docstring, which runs with its module."""
 

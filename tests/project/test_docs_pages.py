@@ -58,6 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pa_parquet.write_table(
         pa.table({**blocks, "size": [1, 2, 1, 3], "groups": [5, 6, 7, 8]}), "blocks.parquet"
     )
+    Path("counts.csv").write_text("state,county,size,groups\nGA,Cobb,1,50\nGA,Clarke,2,70\n")
     return tmp_path
 
 

@@ -249,9 +249,7 @@ def test_rows_may_be_groups_with_their_sizes() -> None:
     rows = [(0, 1, 3), (0, 2, 0), (0, 3, 60)]  # a firm without employees does not exist
     counts = count(rows, sizes=CLASSES, size="jobs", protect="group")
     assert counts.leaf.tolist() == [[0] * 5, [0, 1, 0, 0, 1]]
-    with pytest.raises(
-        CountsError, match=r"Groups with more than one row: 1\. .* give the column as the quant"
-    ):
+    with pytest.raises(CountsError, match=r"Groups with more than one row: 1\. .* give quantity="):
         count([*rows, (0, 3, 1)], sizes=CLASSES, size="jobs", protect="group")
     with pytest.raises(CountsError, match="need protect='group' and no 'quantity'"):
         count(rows, sizes=CLASSES, size="jobs")

@@ -29,7 +29,7 @@ REASONS = {
     "ReadOnlySqlTransaction": "it may not be written to",
 }
 
-PASSING = {"LockNotAvailable", "UniqueViolation", "DiskFull"}
+PASSING = {"LockNotAvailable", "UniqueViolation"}
 
 HIDDEN = (
     "the database has one in a schema that its user has no right to use, so ask for that right, or make "

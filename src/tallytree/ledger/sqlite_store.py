@@ -29,7 +29,7 @@ REASONS = {
     "SQLITE_AUTH": "it holds a view or a trigger, which no ledger does",  # see _refuse_programs
 }
 
-PASSING = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CONSTRAINT")
+PASSING = ("SQLITE_BUSY", "SQLITE_CONSTRAINT")
 
 LONGEST_VALUE = 1_000_000
 """Bytes of a value or a row: far more than an entry has, far less than would fill the memory."""
@@ -56,7 +56,7 @@ class SQLiteStore(Store):
         return next((REASONS[kind] for kind in REASONS if name.startswith(kind)), "the database failed")
 
     def may_pass(self, error: BaseException | None) -> bool:
-        """Return whether the error is about the moment: others are writing, or the disk is full."""
+        """Return whether the error is about the moment: others are writing."""
         return str(getattr(error, "sqlite_errorname", "")).startswith(PASSING)
 
 
