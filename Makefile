@@ -111,9 +111,11 @@ startup: .venv/installed-dev
 readme: .venv/installed-dev
 	$(BIN)/python -m scripts.readme
 
-## Draw the README's picture anew, from a release of the invented nation.
-picture: .venv/installed-dev
+## Draw the README's picture anew, from a release of the invented nation, and take those of the page for choosing
+## epsilon.
+picture: .venv/installed-dev system
 	$(BIN)/python -m scripts.picture
+	$(BIN)/python -m scripts.plan_pictures
 
 ## Build wheel and source distribution into dist/, install them in clean environments of every Python on the
 ## path (or PYTHONS="..."), and try them there.
@@ -122,7 +124,7 @@ package: .venv/installed-dev
 	$(BIN)/python -m scripts.package $(PYTHONS)
 
 clean:
-	rm -rf .venv dist site tallytree-demo tallytree-reproduction tallytree-coverage
+	rm -rf .venv dist site tallytree-demo tallytree-demo-plan.html tallytree-reproduction tallytree-coverage
 
 .venv/bin/pip:
 	@scripts/make-environment $(PYTHON)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tallytree.mechanisms.base import Mechanism as Mechanism
     from tallytree.mechanisms.registry import list_mechanisms as list_mechanisms
     from tallytree.mechanisms.registry import mechanism as mechanism
+    from tallytree.planning.advice import Advice as Advice
+    from tallytree.planning.advice import advise as advise
     from tallytree.privacy.measurements import Measurements as Measurements
     from tallytree.privacy.neighbours import Bounds as Bounds
     from tallytree.privacy.plan import Plan as Plan
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _HOMES = {
+    "Advice": "planning.advice",
     "Bounds": "privacy.neighbours",
     "Engine": "counts.engines.session",
     "GroupCounts": "counts.group_counts",
@@ -50,6 +53,7 @@ _HOMES = {
     "Solution": "solvers.solution",
     "Words": "words",
     "add_intervals": "intervals.replicates",
+    "advise": "planning.advice",
     "compare": "comparison.comparing",
     "count_groups": "counts.people",
     "evaluate": "research.evaluation",

@@ -168,11 +168,24 @@ def test_help_names_every_command_and_the_exit_codes(run: Run) -> None:
 def test_the_demo_tells_what_a_person_wants_to_know(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))
+    monkeypatch.setattr(
+        "tallytree.datasets.invented.generate_nation",
+        lambda sizes=(1, 12): generate_nation(sizes=(1, min(12, sizes[1]))),
+    )
+    monkeypatch.setattr("tallytree.cli.demo_command.PLANNED", (1, 3))
+    monkeypatch.setattr("tallytree.planning.landscapes.SETTINGS", 5)
     code, out, err = run("demo", "--out", "demo")
     assert (code, err) == (0, "")
-    for phrase in ("epsilon = 1", "Budget and noise", "Checks", "How far off", "Written to demo"):
+    for phrase in (
+        "epsilon = 1",
+        "Budget and noise",
+        "Checks",
+        "How far off",
+        "Written to demo",
+        "demo-plan.html",
+    ):
         assert phrase in out
+    assert "an invented nation" in (tmp_path / "demo-plan.html").read_text()
     assert run("demo", "--out", "demo")[0] == 0  # again: an earlier demo is replaced
     assert run("verify", "demo")[0] == 0
     (tmp_path / "precious").mkdir()

@@ -152,7 +152,12 @@ def write_files() -> None:
 def folder(run: Run, files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with these files, in which the examples run."""
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
-    monkeypatch.setattr("tallytree.datasets.invented.generate_nation", lambda: generate_nation(sizes=(1, 12)))
+    monkeypatch.setattr(
+        "tallytree.datasets.invented.generate_nation",
+        lambda sizes=(1, 12): generate_nation(sizes=(1, min(12, sizes[1]))),
+    )
+    monkeypatch.setattr("tallytree.cli.demo_command.PLANNED", (1, 3))
+    monkeypatch.setattr("tallytree.planning.landscapes.SETTINGS", 5)
     monkeypatch.setattr(reproduction_page, "choose_settings", lambda **_: SETTINGS)
     monkeypatch.setattr(reproduction_page, "load_datasets", lambda data: make_datasets())
     monkeypatch.setattr(measuring, "list_contenders", lambda: [DIRECT, JOINT])

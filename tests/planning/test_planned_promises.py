@@ -17,8 +17,9 @@ from tallytree.cli.console import add_decimals
 from tallytree.datasets.invented import FIRM_DECAY, invent_firms, invent_sizes
 from tallytree.errors import MechanismError, PrivacyError
 from tallytree.mechanisms.registry import find_default
-from tallytree.planning.advice import FINAL_RUNS, Advice, advise
+from tallytree.planning.advice import FINAL_RUNS, Advice, advise_within
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast
+from tallytree.planning.shapes import find_usual_shape
 from tallytree.planning.stand_ins import invent_from_totals, read_release
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.neighbours import TOTALS, Neighbours, Protected, TotalKind
@@ -63,7 +64,7 @@ def plan_for(
     **given: Any,
 ) -> Advice:
     budget = Budget(**{"epsilon": 1, **promise._asdict(), **given})
-    return advise(make_stand_in(sizes), budget, goal=Goal("l1"), mechanism=mechanism, bounds=bounds)
+    return advise_within(make_stand_in(sizes), budget, goal=Goal("l1"), mechanism=mechanism, bounds=bounds)
 
 
 # What is expected is what comes true, for this promise and for no other.
@@ -156,7 +157,7 @@ def test_the_split_suits_the_mechanism_that_is_recommended(monkeypatch: pytest.M
         share, least = best.get(mechanism, (50, 1000.0))
         l1 = least + abs(split["nation"] - share)
         level = LevelError("nation", 1, l1, 0.0, 0.0, 0.0, 0.0, 0.0)
-        return Forecast(mechanism, Fraction(str(budget.epsilon)), split, "public", (level,))
+        return Forecast(mechanism, Fraction(str(budget.epsilon)), split, "public", (level,), ((level,),) * 5)
 
     monkeypatch.setattr("tallytree.planning.advice.forecast", pretend)
     advice = plan_for(Promise("person", "public"))
@@ -185,7 +186,7 @@ def test_a_total_is_taken_as_a_release_of_the_stand_in_would() -> None:
     ):
         known = make_stand_in((1, 8))
         counts = tt.GroupCounts(known.hierarchy, (low, low + 7), known.leaf, has_frame=has_frame)
-        advice = advise(counts, Budget(epsilon=1), goal=Goal(), mechanism="direct-dp")
+        advice = advise_within(counts, Budget(epsilon=1), goal=Goal(), mechanism="direct-dp")
         assert advice.neighbours.total == kind == tt.release(counts, epsilon=1).measurements.plan.total
 
 
@@ -198,7 +199,7 @@ def test_bounds_on_a_person_are_refused_where_whole_groups_are_protected() -> No
             plan_for(Promise("group", total), bounds=tt.Bounds(max_quantity=9))
     # Those of the stand-in are about another promise, and not asked for.
     bounded = make_stand_in(CLASSES, bounds=tt.Bounds(max_quantity=9))
-    advice = advise(bounded, Budget(epsilon=1, protect="group"), goal=Goal(), mechanism="direct-dp")
+    advice = advise_within(bounded, Budget(epsilon=1, protect="group"), goal=Goal(), mechanism="direct-dp")
     assert advice.neighbours.bounds == tt.Bounds()
     assert advice.planned == plan_for(Promise("group", "public"), mechanism="direct-dp").planned
 
@@ -275,9 +276,9 @@ def test_the_command_shows_how_far_off_a_private_number_of_groups_is(run: Run, t
     assert ["groups off" in text for text in shown.values()] == [False, True]
     for total, text in shown.items():
         assert f"with a {total} list of groups" in " ".join(text.split())
-    expected = advise(make_stand_in(CLASSES), Budget(epsilon=1, total="private"), goal=Goal()).planned.levels[
-        1
-    ]
+    expected = advise_within(
+        make_stand_in(CLASSES), Budget(epsilon=1, total="private"), goal=Goal()
+    ).planned.levels[1]
     (row,) = [line.split() for line in shown["private"].splitlines() if line.strip().startswith("state  ")]
     assert f"{expected.emd_above:,.1f}" in row  # and not that from below
     assert f"{expected.groups_off:,.1f}" in row
@@ -354,7 +355,13 @@ def test_invented_households_are_put_into_their_classes(edges: list[int]) -> Non
 def invent(sizes: Sizes, totals: Mapping[str, int]) -> tt.GroupCounts:
     table = pa.table({"state": list(totals), "firms": list(totals.values())})
     return invent_from_totals(
-        table, regions=["state"], groups="firms", sizes=sizes, root="US", root_level="nation"
+        table,
+        regions=["state"],
+        groups="firms",
+        sizes=sizes,
+        root="US",
+        root_level="nation",
+        shape=find_usual_shape(sizes),
     )
 
 

@@ -23,8 +23,10 @@ from tallytree.cli.main import app
 from tallytree.counts.count_files import KEY, write_counts
 from tallytree.drawing.charts import Curve, draw_titled
 from tallytree.errors import CountsError, FolderError, InputError, MechanismError, PrivacyError, SpecError
-from tallytree.planning.advice import AROUND, Advice, advise, even_split, find_split, write_spec
+from tallytree.planning.advice import AROUND, Advice, advise_within, even_split, find_split
 from tallytree.planning.forecasts import Forecast, Goal, LevelError, forecast, parse_goal
+from tallytree.planning.release_settings import write_spec
+from tallytree.planning.shapes import HOUSEHOLDS
 from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table, set_bounds
 from tallytree.privacy.budget import Budget, parse_exact
 from tallytree.privacy.neighbours import Neighbours, TotalKind
@@ -87,7 +89,7 @@ def test_the_search_finds_the_best_split_of_a_convex_score(costs: list[float], p
         assert min(split.values()) >= 1
         return float(sum(cost / split[name] ** power for cost, name in zip(costs, names, strict=True)))
 
-    found = find_split(names, score)
+    found = find_split(names, lambda splits: [score(split) for split in splits])
     ideal = np.array(costs) ** (1 / (1 + power))
     ideal = np.maximum(1.0, 100 * ideal / ideal.sum())
     best = sum(cost / share**power for cost, share in zip(costs, ideal, strict=True))
@@ -127,7 +129,7 @@ def test_the_planned_split_is_better_than_an_even_one(stand_in: tt.GroupCounts) 
         announced[what], told[what] = steps, []
         return told[what].append
 
-    advice = advise(stand_in, Budget(epsilon="1/2"), goal=Goal("l1"), progress=begin)
+    advice = advise_within(stand_in, Budget(epsilon="1/2"), goal=Goal("l1"), progress=begin)
     assert advice.planned.total_l1 <= advice.even.total_l1
     assert advice.planned.total_l1 <= min(case.total_l1 for case in advice.others)
     assert len(advice.others) > 2
@@ -144,19 +146,23 @@ def test_the_planned_split_is_better_than_an_even_one(stand_in: tt.GroupCounts) 
 
 
 def test_a_limit_is_kept_where_it_can_be_and_said_where_not(stand_in: tt.GroupCounts) -> None:
-    free = advise(stand_in, EPSILON_1, goal=Goal("l1"), mechanism="cumulative-joint")
+    free = advise_within(stand_in, EPSILON_1, goal=Goal("l1"), mechanism="cumulative-joint")
     root = free.planned.levels[0].l1
     assert not free.others
-    near = advise(stand_in, EPSILON_1, goal=Goal("l1", "nation", 0.7 * root), mechanism="cumulative-joint")
+    near = advise_within(
+        stand_in, EPSILON_1, goal=Goal("l1", "nation", 0.7 * root), mechanism="cumulative-joint"
+    )
     assert near.is_met
     assert near.planned.budget["nation"] > free.planned.budget["nation"]
-    never = advise(stand_in, Budget(epsilon="1/100"), goal=Goal("l1", "state", 1.0), mechanism="direct-dp")
+    never = advise_within(
+        stand_in, Budget(epsilon="1/100"), goal=Goal("l1", "state", 1.0), mechanism="direct-dp"
+    )
     assert not never.is_met
     assert never.enough is None
 
 
 def test_public_totals_are_planned_for(stand_in: tt.GroupCounts) -> None:
-    advice = advise(stand_in, Budget(epsilon=1, public_totals="state"), goal=Goal("emd"))
+    advice = advise_within(stand_in, Budget(epsilon=1, public_totals="state"), goal=Goal("emd"))
     assert advice.planned.mechanism == "cumulative-joint"
     assert advice.to_dict()["public_totals"] == "state"
 
@@ -164,14 +170,20 @@ def test_public_totals_are_planned_for(stand_in: tt.GroupCounts) -> None:
 @pytest.mark.parametrize("name", ["direct-qp", "direct-qip"])
 def test_what_cannot_make_a_release_is_not_planned_for(stand_in: tt.GroupCounts, name: str) -> None:
     with pytest.raises(MechanismError, match="cannot be planned for"):
-        advise(stand_in, EPSILON_1, goal=Goal(), mechanism=name)
+        advise_within(stand_in, EPSILON_1, goal=Goal(), mechanism=name)
 
 
 def test_sizes_are_invented_for_public_totals(tmp_path: Path) -> None:
     table = tmp_path / "totals.csv"
     table.write_text("state,county,households\nGA,1,500\nGA,2,0\nNY,1,1234\n")
     counts = invent_from_totals(
-        str(table), regions=["state", "county"], groups="households", sizes=(1, 9), root="US", root_level="n"
+        str(table),
+        regions=["state", "county"],
+        groups="households",
+        sizes=(1, 9),
+        root="US",
+        root_level="n",
+        shape=HOUSEHOLDS,
     )
     assert counts.hierarchy.levels == ("n", "state", "county")
     facilities = counts.leaf.sum(axis=1) - [500, 0, 1234]
@@ -182,7 +194,13 @@ def test_sizes_are_invented_for_public_totals(tmp_path: Path) -> None:
 def test_columns_of_public_totals_may_have_any_name() -> None:
     table = pa.table({"size": ["GA", "NY"], "size of group": ["a", "b"], "_": [300, 700]})
     counts = invent_from_totals(
-        table, regions=["size", "size of group"], groups="_", sizes=(1, 9), root="US", root_level="n"
+        table,
+        regions=["size", "size of group"],
+        groups="_",
+        sizes=(1, 9),
+        root="US",
+        root_level="n",
+        shape=HOUSEHOLDS,
     )
     assert 1000 <= counts.total <= 1050
 
@@ -301,14 +319,14 @@ def test_counts_of_people_cannot_stand_in(tmp_path: Path) -> None:
     ]
     for sensitive in (counts, counts.replace(counts.leaf + 1), counts.add_note("a note"), *read):
         with pytest.raises(CountsError, match="counted from records of people, so it is sensitive"):
-            advise(sensitive, EPSILON_1, goal=Goal(), mechanism="direct-dp")
+            advise_within(sensitive, EPSILON_1, goal=Goal(), mechanism="direct-dp")
         with pytest.raises(CountsError, match="counted from records of people, so it is sensitive"):
             forecast(sensitive, EPSILON_1, mechanism="direct-dp", split={"root": 50, "state": 50}, runs=1)
     columns: dict[str, Any] = {"groups": "groups", "sizes": (1, 3), "root": "all", "root_level": "root"}
     table = pa_parquet.read_table(tmp_path / "counts.parquet")
     for source in (table, table.sort_by("groups"), tmp_path / "counts.parquet"):
         with pytest.raises(CountsError, match="marked as sensitive"):
-            invent_from_totals(source, regions=["state"], **columns)
+            invent_from_totals(source, regions=["state"], shape=HOUSEHOLDS, **columns)
         with pytest.raises(CountsError, match="marked as sensitive"):
             read_table(source, regions=["state"], size="size", **columns)
     public = tt.GroupCounts(counts.hierarchy, counts.sizes, counts.leaf)  # which says that they are public
@@ -349,7 +367,9 @@ def test_a_name_that_no_file_of_settings_can_hold_is_refused_at_once(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "earlier.csv").write_text("state,size,groups\nGA,1,5\nNY,2,7\n")
-    monkeypatch.setattr("tallytree.planning.advice.advise", lambda *words, **options: pytest.fail("planned"))
+    monkeypatch.setattr(
+        "tallytree.planning.advice.advise_within", lambda *words, **options: pytest.fail("planned")
+    )
     flags = ["--region", "state", "--sizes", "1:3", "--epsilon", "1", "--out", "release.toml"]
     code, _, err = run("plan", "earlier.csv", *flags, "--data", "people\udcff.csv")
     assert code == 2
@@ -360,7 +380,10 @@ def test_a_name_that_no_file_of_settings_can_hold_is_refused_at_once(
 @pytest.mark.parametrize("epsilon", ["0.1", "1/3", "0.1234567890123456789012345"])
 def test_a_spec_says_what_was_planned_whatever_the_names(epsilon: str) -> None:
     planned = replace(make_forecast(1.0, 2.0), budget={'a "b" \x7f\t\n東': 40, "state": 60})
-    advice = Advice(Goal(), Fraction(epsilon), None, None, Neighbours(), 9, planned, planned, (), (planned,))
+    planned_on = tt.GroupCounts(tt.Hierarchy.from_paths(["all"], [("all",)]), (1, 2), [[4, 5]])
+    advice = Advice(
+        Goal(), Fraction(epsilon), None, None, Neighbours(), planned_on, planned, planned, (), (planned,)
+    )
     settings = tomllib.loads(write_spec(advice, {"source": "\x7f \\ .csv", "sizes": [1, 20]}))
     assert parse_exact(settings["epsilon"], "epsilon") == Fraction(epsilon)
     assert settings["source"] == "\x7f \\ .csv"
@@ -399,11 +422,13 @@ def test_a_chart_is_sound_xml_and_keeps_its_points_inside(lines: list[list[tuple
 
 
 def test_a_plan_for_gaussian_noise(stand_in: tt.GroupCounts) -> None:
-    advice = advise(stand_in, Budget(epsilon=1, delta="1e-9"), goal=Goal("l1"), mechanism="cumulative-dp")
+    advice = advise_within(
+        stand_in, Budget(epsilon=1, delta="1e-9"), goal=Goal("l1"), mechanism="cumulative-dp"
+    )
     assert advice.to_dict()["delta"] == "1/1000000000"
     assert [case.epsilon for case in advice.trade_off][3] == 1
     assert 'delta = "1e-9"' in write_spec(advice, {})
-    pure = advise(stand_in, EPSILON_1, goal=Goal("l1"), mechanism="cumulative-dp")
+    pure = advise_within(stand_in, EPSILON_1, goal=Goal("l1"), mechanism="cumulative-dp")
     assert pure.to_dict()["delta"] is None
     # Two levels and one record a person: Gaussian noise is the larger one, as docs/gaussian.md says.
     assert advice.planned.total_l1 > pure.planned.total_l1
@@ -417,7 +442,7 @@ UP_TO_NINE = tt.Bounds(max_quantity=9)
 def test_bounds_on_a_person_change_what_is_recommended(stand_in: tt.GroupCounts) -> None:
     """With quantities up to 9 the cumulative query needs nine times the noise, the sizes query no more."""
     ordinary, bounded = (
-        advise(stand_in, EPSILON_1, goal=Goal("l1"), bounds=bounds) for bounds in (None, UP_TO_NINE)
+        advise_within(stand_in, EPSILON_1, goal=Goal("l1"), bounds=bounds) for bounds in (None, UP_TO_NINE)
     )
     assert ordinary.planned.mechanism == "cumulative-joint"
     assert bounded.planned.mechanism == "direct-dp"
@@ -448,10 +473,10 @@ def test_bounds_of_the_stand_in_are_kept_unless_others_are_given(
     assert again.bounds == tt.Bounds(max_records=2)
     np.testing.assert_array_equal(again.leaf, earlier.leaf)
     assert set_bounds(earlier, UP_TO_NINE) is earlier
-    advice = advise(earlier, EPSILON_1, goal=Goal(), mechanism="direct-dp")
+    advice = advise_within(earlier, EPSILON_1, goal=Goal(), mechanism="direct-dp")
     assert advice.neighbours.bounds == UP_TO_NINE
     with pytest.raises(PrivacyError, match="Bounds"):
-        advise(stand_in, EPSILON_1, goal=Goal(), bounds=cast(Any, 9))
+        advise_within(stand_in, EPSILON_1, goal=Goal(), bounds=cast(Any, 9))
 
 
 def test_the_command_plans_with_bounds_and_writes_them_down(
@@ -496,7 +521,9 @@ def test_a_plan_warns_of_what_protects_little(stand_in: tt.GroupCounts) -> None:
     most = Fraction(1, 10 * stand_in.total)
 
     def find_warnings(epsilon: str, delta: Fraction | None) -> list[str]:
-        advice = advise(stand_in, Budget(epsilon=epsilon, delta=delta), goal=Goal(), mechanism="direct-dp")
+        advice = advise_within(
+            stand_in, Budget(epsilon=epsilon, delta=delta), goal=Goal(), mechanism="direct-dp"
+        )
         assert advice.to_dict()["warnings"] == advice.warnings
         assert max(case.epsilon for case in advice.trade_off) <= 1000
         return advice.warnings
@@ -522,4 +549,4 @@ def test_what_no_release_may_have_is_not_planned(
     stand_in: tt.GroupCounts, given_: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(PrivacyError, match=why):
-        advise(stand_in, Budget(**given_), goal=Goal())
+        advise_within(stand_in, Budget(**given_), goal=Goal())

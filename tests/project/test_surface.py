@@ -15,9 +15,9 @@ def parameters(function: object) -> list[str]:
 
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
-    functions |= {"add_intervals", "compare", "release", "sign", "simulate", "verify"}
+    functions |= {"add_intervals", "advise", "compare", "release", "sign", "simulate", "verify"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
-    data |= {"Simulation", "SizeClasses", "Solution", "Words"}
+    data |= {"Advice", "Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None
@@ -48,6 +48,10 @@ def test_signatures() -> None:
         "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho", "total",
         "protect",
     ]  # fmt: skip
+    assert parameters(tt.advise) == [
+        "stand_in", "epsilon", "goal", "mechanism", "bounds", "public_totals", "delta", "total", "protect",
+    ]  # fmt: skip
+    assert parameters(tt.Advice.write_page) == ["self", "file", "source", "settings"]
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
     assert parameters(tt.sign) == ["folder", "key"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from tallytree.report import key_figures
 from tallytree.report.key_figures import Figure
 from tallytree.report.map_shapes import read_shapes
 from tallytree.report.report_page import write_page
+from tests.browsers import IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
 from tests.report.report_support import (
     HOSTILE,
     SUMMARY_REACH,
@@ -29,43 +29,16 @@ from tests.report.report_support import (
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page
+    from playwright.sync_api import Browser
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe_core = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+pytestmark = IN_BROWSER
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: scripts/install-system-packages"),
-    pytest.mark.xdist_group("browser"),
-]
-
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 EMPTY = "AwA="
 """Nothing, deflated, in base64."""
 
 
-class Visit:
-    """A page that is open, with what it said and asked for."""
-
-    def __init__(self, page: Page, file: Path) -> None:
-        self.page = page
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", self._close)
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector("html[data-ready]", timeout=30_000)
-
-    def _close(self, dialog: Dialog) -> None:
-        self.said.append(dialog.message)
-        dialog.dismiss()
-
-    def text(self, selector: str) -> str:
-        return self.page.inner_text(selector)
+class ReportVisit(Visit):
+    """A report that is open."""
 
     def summary(self) -> list[list[str]]:
         """The rows of the table of key figures."""
@@ -78,21 +51,13 @@ class Visit:
 
     def save(self, button: str) -> list[dict[str, str]]:
         """The rows of the file that a button downloads."""
-        with self.page.expect_download() as waiting:
-            self.page.click(button)
-        self.file_name = waiting.value.suggested_filename
-        content = Path(waiting.value.path()).read_bytes().decode()
-        return list(csv.DictReader(io.StringIO(content, newline="")))
+        return list(csv.DictReader(io.StringIO(self.download(button), newline="")))
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_api.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+    with launch() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -132,42 +97,15 @@ RELEASE = make_release()
 
 
 @pytest.fixture
-def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Any]:
+def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Visits[ReportVisit]]:
     """Open one of the reports; at the end, nothing was said on the console and nothing was asked for."""
-    visits: list[Visit] = []
-
-    def go(name: str = "plain", *, size: dict[str, int] = DESK, dark: bool = False, **options: Any) -> Visit:
-        context = browser.new_context(
-            viewport={"width": size["width"], "height": size["height"]},
-            color_scheme="dark" if dark else "light",
-            offline=True,
-            accept_downloads=True,
-            **options,
-        )
-        visits.append(Visit(context.new_page(), files[name]))
-        return visits[-1]
-
-    yield go
-    for each in visits:
-        assert each.said == []
-        assert [
-            address for address in each.asked if not address.startswith(("file:", "blob:", "data:"))
-        ] == []
-        assert sum(address.startswith("file:") for address in each.asked) == 1
-        each.page.context.close()
+    visits = Visits(ReportVisit, browser, files)
+    yield visits
+    visits.close()
 
 
 def show(value: int) -> str:
     return f"{value:,}"
-
-
-def find_axe_violations(page: Page) -> list[str]:
-    results = axe_core.Axe().run(page).response
-    return [
-        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:200]}"
-        for violation in results["violations"]
-        for node in violation["nodes"]
-    ]
 
 
 # It renders.

@@ -15,11 +15,14 @@ from tallytree.cli.console import (
     print_table,
     print_text,
     publish_and_tell,
+    show_progress,
     summarize,
 )
 from tallytree.privacy.budget import show_exact
 
 WIDTH = 30
+PLANNED = (1, 10)
+"""The sizes of the plan."""
 REPLICATES = 10
 """Few, so that the demonstration is short."""
 
@@ -33,8 +36,9 @@ def demo(
 ) -> None:
     """Release an invented nation, and show how far off the counts are.
 
-    51 states, 3,143 counties, 117 million households by 1 to 1,000 people. It needs no data, and takes some
-    seconds. The errors may be shown because nobody needed protection; a real release has none to show.
+    51 states, 3,143 counties, 117 million households by 1 to 1,000 people. It needs no data, and takes half a
+    minute. The errors may be shown because nobody needed protection; a real release has none to show. Beside
+    the folder it writes a page for choosing epsilon.
     """
     from tallytree.datasets.invented import generate_nation
     from tallytree.mechanisms.registry import DEFAULT
@@ -55,8 +59,9 @@ def demo(
     )
     made = done.release
     errors = evaluate(made, counts).to_pylist()
+    page = _write_plan(out, epsilon, quiet=as_json)
     if as_json:
-        print_json({**summarize(made, done.verification, str(out)), "errors": errors})
+        print_json({**summarize(made, done.verification, str(out)), "errors": errors, "page": str(page)})
         return
     print_text(
         f"An invented nation of {made.total:,} households, released at epsilon = "
@@ -82,6 +87,20 @@ def demo(
     _print_sizes(made.counts[0][0].tolist(), counts.array(0)[0].tolist())
     print_next_step(out)
     print_opening(out)
+    print_text(f"How epsilon would be chosen beforehand, with a slider: {page}")
+
+
+def _write_plan(out: Path, epsilon: str, *, quiet: bool) -> Path:
+    """Write the page for choosing epsilon beside the folder, for few sizes: it takes some seconds."""
+    from tallytree.datasets.invented import generate_nation
+    from tallytree.mechanisms.registry import DEFAULT
+    from tallytree.planning.advice import advise
+
+    page = out.with_name(f"{out.name}-plan.html")
+    with show_progress(quiet=quiet) as progress:
+        advice = advise(generate_nation(sizes=PLANNED), epsilon=epsilon, mechanism=DEFAULT, progress=progress)
+        advice.write_page(page, source="an invented nation", progress=progress)
+    return page
 
 
 def _is_demo(folder: Path) -> bool:

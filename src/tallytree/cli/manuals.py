@@ -68,6 +68,11 @@ MANUALS = {
                 "    --goal 'county<=500' --plot plan.svg",
             ),
             (
+                "A page for choosing: a belief of 50 % may rise to 75 % at most, to begin with.",
+                "tallytree plan earlier.csv --region state --region county \\\n"
+                "    --sizes 1:20 --risk 50:75 --goal 'county<=5%' --page plan.html",
+            ),
+            (
                 "For records of quantities up to 9, which need more noise.",
                 "tallytree plan earlier.csv --region state --region county \\\n"
                 "    --sizes 1:20 --max-quantity 9 --epsilon 1",

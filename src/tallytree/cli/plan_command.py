@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -12,7 +13,6 @@ from tallytree.cli.options import ClassEdges, MaxQuantity, MaxRecords
 from tallytree.errors import SpecError, show
 from tallytree.files import write_whole
 from tallytree.privacy.budget import show_exact
-from tallytree.sizes import state_sizes
 
 if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts
@@ -25,7 +25,17 @@ def plan(
     stand_in: Annotated[
         str, typer.Argument(help="Public data: a release folder, or a table.", metavar="STAND_IN")
     ],
-    epsilon: Annotated[str, typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="The privacy budget, such as 1 or 0.1.", metavar="E")
+    ] = None,
+    risk: Annotated[
+        str | None,
+        typer.Option(
+            help="In place of --epsilon, a risk in percent: with 50:75, a belief of 50 % that somebody is in "
+            "the data may rise to 75 % at most.",
+            metavar="BEFORE:AFTER",
+        ),
+    ] = None,
     delta: Annotated[
         str | None, typer.Option(help="Plan for Gaussian noise, at this delta: such as 1e-10.", metavar="D")
     ] = None,
@@ -48,11 +58,20 @@ def plan(
             help="The table has no sizes, only each region's public number of groups; sizes are invented.",
         ),
     ] = False,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            help="How sizes are invented for --totals: households, firms, zipf:1.06 (a law with its "
+            "exponent), a release folder, or a table of shares with the columns size and share.",
+            metavar="SHAPE",
+            show_default="households; in classes beyond 10, firms",
+        ),
+    ] = None,
     goal: Annotated[
         str,
         typer.Option(
-            help="What to make small: l1 (groups), emd (groups x sizes), relative (shares); or a limit on a "
-            "level's l1, such as 'county<=50000'.",
+            help="What to make small: l1 (groups), emd (groups x sizes), relative (shares); or a limit on "
+            "a level's errors, such as 'county<=5%' of a region's groups or 'county<=50000' groups in all.",
             metavar="GOAL",
         ),
     ] = "l1",
@@ -98,6 +117,13 @@ def plan(
     plot: Annotated[
         Path | None, typer.Option(help="Where to draw accuracy against epsilon (SVG).", metavar="FILE")
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where to write a page for choosing epsilon: what it buys beside what it gives away (HTML).",
+            metavar="FILE",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Choose a mechanism and a split of the budget, on public data.
@@ -110,23 +136,28 @@ def plan(
     groups is public, and the bounds on a person. What is left out is as in the release folder; for a table,
     as a release of a table of counts has it. Records of people without a frame need --total private.
     """
-    from tallytree.planning.advice import advise
+    from tallytree.planning.advice import advise_within, draw_trade_off
     from tallytree.planning.forecasts import parse_goal
+    from tallytree.planning.plan_page import check_page
+    from tallytree.planning.release_settings import list_settings, write_spec
     from tallytree.privacy.budget import Budget
 
     _check_data(stand_in, data, out)
+    settled = _settle_epsilon(epsilon, risk, delta)
+    if page is not None:
+        check_page(delta)
     columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
-    public, known = _read(stand_in, region, sizes, classes, totals, columns)
+    public, known, source = _read(stand_in, region, sizes, classes, shape, totals, columns)
     protected = cast("Protected", known.protect if protect is None else protect)
     budget = Budget(
-        epsilon=epsilon,
+        epsilon=settled,
         delta=delta,
         public_totals=public_totals,
         protect=protected,
         total=known.total if total is None else cast("TotalKind", total),
     )
     with show_progress(quiet=as_json) as progress:
-        advice = advise(
+        advice = advise_within(
             public,
             budget,
             goal=parse_goal(goal, public.hierarchy.levels),
@@ -134,13 +165,18 @@ def plan(
             bounds=_find_bounds(known, protected, max_records, max_quantity),
             progress=progress,
         )
-    # The columns of totals are those of the stand-in alone: the data to release have others.
-    _write_files(advice, public, {} if totals else columns, data, out, plot)
+        # The columns of totals are those of the stand-in alone: the data to release have others.
+        settings = list_settings(public, data=data, columns={} if totals else columns)
+        if page is not None:
+            advice.write_page(page, source=source, settings=settings, progress=progress)
+    for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice).svg)):
+        if path is not None:
+            write_whole(path, text.encode())
     if as_json:
         print_json(advice.to_dict())
         return
-    _print(advice)
-    for path in (out, plot):
+    _print(advice, source)
+    for path in (out, plot, page):
         if path is not None:
             print_text(f"Written: {path}")
 
@@ -164,41 +200,62 @@ def _check_data(stand_in: str, data: str, out: Path | None) -> None:
         raise SpecError(f"A plan cannot name the file {show(data, most=150)}: it is not UTF-8.") from None
 
 
+def _settle_epsilon(epsilon: str | None, risk: str | None, delta: str | None) -> str | Fraction:
+    """Return the epsilon that was given, or that of a risk."""
+    from tallytree.privacy.beliefs import parse_risk
+
+    if (epsilon is None) == (risk is None):
+        raise SpecError("Give either --epsilon or --risk, such as --risk 50:75.")
+    if epsilon is not None:
+        return epsilon
+    if delta is not None:
+        raise SpecError("With --delta, epsilon alone does not bound what may be believed: give --epsilon.")
+    return parse_risk(str(risk))
+
+
 def _read(
     stand_in: str,
     region: list[str] | None,
     sizes: str | None,
     classes: str | None,
+    shape: str | None,
     totals: bool,
     columns: dict[str, str],
-) -> tuple[GroupCounts, Neighbours]:
-    """Read the stand-in, and what a release of it promises unless told otherwise."""
+) -> tuple[GroupCounts, Neighbours, str]:
+    """Read the stand-in, what a release of it promises unless told otherwise, and what it is, in words."""
     from tallytree.cli.specs import settle_sizes
+    from tallytree.planning.shapes import find_usual_shape, parse_shape
     from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table
     from tallytree.privacy.neighbours import Neighbours
 
+    if shape is not None and not totals:
+        raise SpecError("A --shape is for sizes that are invented: give --totals as well, or leave it out.")
     try:
         is_folder = Path(stand_in).is_dir()
     except OSError:  # reading it as a table says what is wrong
         is_folder = False
+    name = Path(stand_in).name or stand_in
     if is_folder:
         if region or sizes is not None or classes is not None or totals:
             raise SpecError(
                 "A release folder has regions and sizes of its own: leave --region, --sizes, --classes and "
                 "--totals out."
             )
-        return read_release(Path(stand_in))
+        return *read_release(Path(stand_in)), f"the release {name}"
     if not region or (sizes is None and classes is None):
         raise SpecError(
             "A table needs --region for each level, and --sizes or --classes; a release folder needs neither."
         )
     span = settle_sizes(sizes, classes)
     if totals:
+        form = find_usual_shape(span) if shape is None else parse_shape(shape)
         known = {name: value for name, value in columns.items() if name != "size"}
-        public = invent_from_totals(stand_in, regions=region, sizes=span, **known)
+        public = invent_from_totals(stand_in, regions=region, sizes=span, shape=form, **known)
+        source = f"the numbers of groups in {name}, with invented sizes: {form.words}"
     else:
         public = read_table(stand_in, regions=region, sizes=span, **columns)
-    return public, Neighbours(total=public.total_kind)
+        source = f"the table {name}"
+    return public, Neighbours(total=public.total_kind), source
 
 
 def _find_bounds(
@@ -216,39 +273,13 @@ def _find_bounds(
     )
 
 
-def _write_files(
-    advice: Advice,
-    public: GroupCounts,
-    columns: dict[str, str],
-    data: str,
-    out: Path | None,
-    plot: Path | None,
-) -> None:
-    from tallytree.planning.advice import draw_trade_off, write_spec
-
-    levels = public.hierarchy.levels
-    settings: dict[str, Any] = {
-        "source": data,
-        "out": "release",
-        "regions": list(levels[1:]),
-        **state_sizes(public.sizes),
-        # Records of people have no such columns, so those with the default names are left out.
-        **{name: column for name, column in columns.items() if column != name},
-        "root": public.hierarchy.regions(0)[0][0],
-        "root_level": levels[0],
-    }
-    for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice).svg)):
-        if path is not None:
-            write_whole(path, text.encode())
-
-
-def _print(advice: Advice) -> None:
+def _print(advice: Advice, source: str) -> None:
     planned = advice.planned
     split = ", ".join(f"{name} {share} %" for name, share in planned.budget.items())
     print_text(f"Recommended: {planned.mechanism}, epsilon {show_exact(advice.epsilon)} split as {split}.")
     print_text(
-        "Planned on the stand-in alone, which must be public: the data to release were not looked "
-        "at, and no budget was spent."
+        f"Planned on {source}. This must be public: the data to release were not looked at, and no budget "
+        "was spent."
     )
     print_text(_describe_promise(advice.neighbours))
     for warning in advice.warnings:

@@ -67,9 +67,11 @@ FIRM_DECAY = 1.06
 sizes", Science 293)."""
 
 
-def invent_firms(firms: Ints, sizes: Sizes, generator: np.random.Generator) -> Ints:
+def invent_firms(
+    firms: Ints, sizes: Sizes, generator: np.random.Generator, *, decay: float = FIRM_DECAY
+) -> Ints:
     """Draw sizes for so many firms in each place: places x sizes."""
-    at_least = np.maximum(np.array(list_edges(sizes), dtype=np.float64), 1.0) ** -FIRM_DECAY
+    at_least = np.maximum(np.array(list_edges(sizes), dtype=np.float64), 1.0) ** -decay
     at_least[0] = 1.0  # a smaller firm counts at the first size
     return generator.multinomial(firms, -np.diff(at_least, append=0.0))
 

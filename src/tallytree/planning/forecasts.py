@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import sqrt
 from statistics import fmean, stdev
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import SpecError, name_choices, show
-from tallytree.planning.stand_ins import refuse_sensitive
+from tallytree.kernels import share_work
+from tallytree.mechanisms.registry import MECHANISMS
+from tallytree.planning.public_tables import refuse_sensitive
 from tallytree.privacy.budget import Budget
-from tallytree.privacy.neighbours import TotalKind
+from tallytree.privacy.neighbours import Neighbours, TotalKind
+from tallytree.privacy.plan import Plan
 from tallytree.research.evaluation import Simulation, evaluate, simulate_within
 from tallytree.sizes import is_decimal_numeral
 
 Ints = npt.NDArray[np.int64]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class Forecast:
     total: TotalKind
     """Whether the number of groups is public; if not, it is estimated too."""
     levels: tuple[LevelError, ...]
+    runs: tuple[tuple[LevelError, ...], ...] = ()
+    """The errors of each run, of which those of the levels are the means."""
 
     @property
     def total_l1(self) -> float:
@@ -78,18 +87,33 @@ def forecast(
     The budget is split over the levels as ``split`` says.
     """
     refuse_sensitive(stand_in)
-    errors = []
-    for seed in range(runs):
-        run = simulate_within(replace(budget, split=split), stand_in, mechanism=mechanism, seed=seed)
-        errors.append(_measure(run, stand_in))
+    asked = replace(budget, split=split)
+
+    def run(_: int, seed: int) -> tuple[Plan, tuple[LevelError, ...]]:
+        made = simulate_within(asked, stand_in, mechanism=mechanism, seed=seed)
         report(1)
-    plan = run.measurements.plan
+        return made.measurements.plan, _measure(made, stand_in)
+
+    plans, errors = zip(*share_runs(run, range(runs), stand_in), strict=True)
     levels = tuple(_average(each) for each in zip(*errors, strict=True))
-    return Forecast(mechanism, plan.epsilon, dict(split), plan.total, levels)
+    return Forecast(mechanism, plans[0].epsilon, dict(split), plans[0].total, levels, errors)
 
 
-def _measure(run: Simulation, truth: GroupCounts) -> list[LevelError]:
-    return [
+MANY_CELLS = 300_000
+"""From so many regions x sizes on, runs are made at the same time, and errors hardly vary between them."""
+
+
+def share_runs(
+    run: Callable[[int, Item], Result], items: Sequence[Item], stand_in: GroupCounts
+) -> list[Result]:
+    """Return ``run(number, item)`` for each item: on all processors where one run takes long enough."""
+    if stand_in.leaf.size >= MANY_CELLS:
+        return share_work(run, items)
+    return [run(number, item) for number, item in enumerate(items)]
+
+
+def _measure(run: Simulation, truth: GroupCounts) -> tuple[LevelError, ...]:
+    return tuple(
         LevelError(
             level=row["level"],
             regions=truth.hierarchy.region_counts[index],
@@ -101,7 +125,7 @@ def _measure(run: Simulation, truth: GroupCounts) -> list[LevelError]:
             relative=_find_relative(run.counts[index], truth.array(index)),
         )
         for index, row in enumerate(evaluate(run, truth).to_pylist())
-    ]
+    )
 
 
 def _find_relative(found: Ints, truth: Ints) -> float:
@@ -124,6 +148,19 @@ def _average(errors: Sequence[LevelError]) -> LevelError:
     )
 
 
+def list_candidates(public_totals: str | None, neighbours: Neighbours) -> list[str]:
+    """Return the mechanisms that can make a release with these facts public, and fast enough to be tried."""
+    wanted = ("unused", "optional") if public_totals is None else ("optional",)
+    return [
+        kind.name
+        for kind in MECHANISMS
+        if kind.consistent
+        and not kind.small
+        and kind.region_totals in wanted
+        and (neighbours.has_public_total or kind.private_total)
+    ]
+
+
 # What a release should be good at.
 
 SCORES: dict[str, Callable[[Forecast], float]] = {
@@ -140,16 +177,28 @@ MARGIN = 0.98
 """The share of a limit that is aimed at, since errors vary from run to run."""
 
 
+SURELY = 4.0
+"""So many standard errors are more than chance, with few runs and several rivals."""
+
+Limited = Literal["l1", "relative"]
+
+
 @dataclass(frozen=True)
 class Goal:
-    """An error to make small, and perhaps a limit to the L1 error of one level."""
+    """An error to make small, and perhaps a limit to the error of one level."""
 
     metric: str = "l1"
     level: str = ""
     limit: float = float("inf")
+    limited: Limited = "l1"
+    """What the limit is on: the level's L1 error, or the mean relative error of its regions."""
 
     def __str__(self) -> str:
-        return f"{self.level}<={self.limit:g}" if self.level else self.metric
+        if not self.level:
+            return self.metric
+        return (
+            f"{self.level}<={f'{100 * self.limit:g}%' if self.limited == 'relative' else f'{self.limit:g}'}"
+        )
 
     def is_met(self, forecast: Forecast) -> bool:
         """Return whether the limit is kept."""
@@ -159,21 +208,34 @@ class Goal:
         """Return the score of a forecast: the smaller, the better."""
         return SCORES[self.metric](forecast) * (1.0 + MISS * self._excess(forecast, MARGIN))
 
+    def is_surely_better(self, forecast: Forecast, other: Forecast) -> bool:
+        """Return whether a forecast is better than another by more than chance, run by run."""
+        gains = [
+            self.score(replace(other, levels=theirs)) - self.score(replace(forecast, levels=mine))
+            for mine, theirs in zip(forecast.runs, other.runs, strict=True)
+        ]
+        return fmean(gains) > SURELY * stdev(gains) / sqrt(len(gains))
+
     def _excess(self, forecast: Forecast, share: float = 1.0) -> float:
-        limit = share * self.limit
-        return max([0.0, *(error.l1 / limit - 1.0 for error in forecast.levels if error.level == self.level)])
+        levels = [level for level in forecast.levels if level.level == self.level]
+        errors = [level.relative if self.limited == "relative" else level.l1 for level in levels]
+        return max([0.0, *(error / (share * self.limit) - 1.0 for error in errors)])
 
 
 def parse_goal(text: str, levels: Sequence[str]) -> Goal:
-    """Parse a goal from ``"l1"``, ``"emd"``, ``"relative"``, or a limit such as ``"county<=50000"``."""
-    level, limited, limit = text.partition("<=")
+    """Parse a goal: ``"l1"``, ``"emd"``, ``"relative"``; or a limit, ``"county<=50000"`` or ``"county<=5%"``.
+
+    A limit in percent is on the mean relative error of the level's regions, another one on its L1 error.
+    """
+    level, limited, limit = (part.strip() for part in text.partition("<="))
     if not limited:
         if text not in SCORES:
             raise SpecError(f"There is no goal {show(text)}: {name_choices(text, SCORES)}")
         return Goal(text)
-    if level.strip() not in levels:
-        raise SpecError(f"There is no level {show(level.strip())}: {name_choices(level.strip(), levels)}")
-    number = float(limit) if is_decimal_numeral(limit.strip()) else 0.0
+    if level not in levels:
+        raise SpecError(f"There is no level {show(level)}: {name_choices(level, levels)}")
+    plain = limit.removesuffix("%").strip()
+    number = float(plain) if is_decimal_numeral(plain) else 0.0
     if not 0 < number < float("inf"):
-        raise SpecError(f"The goal {show(text)} is not a limit such as county<=50000.")
-    return Goal("l1", level.strip(), number)
+        raise SpecError(f"The goal {show(text)} is not a limit such as county<=50000 or county<=5%.")
+    return Goal("l1", level, number / 100, "relative") if plain != limit else Goal("l1", level, number)

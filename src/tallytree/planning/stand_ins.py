@@ -9,11 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from tallytree.arrays import store_cells
-from tallytree.counts.arrow import Table, read_columns
-from tallytree.counts.count_files import has_sensitive_name, read_origin
+from tallytree.counts.arrow import Table
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.datasets.invented import invent_firms, invent_sizes
-from tallytree.errors import CountsError
+from tallytree.planning.public_tables import read_public, refuse_sensitive
+from tallytree.planning.shapes import Shape
 from tallytree.privacy.neighbours import (
     Bounds,
     Neighbours,
@@ -23,22 +22,9 @@ from tallytree.privacy.neighbours import (
     check_neighbours,
 )
 from tallytree.releases.released import Released, read_folder
-from tallytree.sizes import SizeClasses, Sizes, check_sizes, count_sizes, get_ends
+from tallytree.sizes import Sizes, check_sizes, count_sizes, get_ends
 
 SEED = 2010
-LARGE_HOUSEHOLD = 10
-"""Hardly a household is larger."""
-
-NOT_PUBLIC = (
-    "The stand-in {}: a plan made on it would not be private. Plan on public data in its place, such as an "
-    "earlier release, a published table, or public totals."
-)
-
-
-def refuse_sensitive(stand_in: GroupCounts) -> None:
-    """Refuse counts that are known to be of records of people."""
-    if stand_in.is_of_people:
-        raise CountsError(NOT_PUBLIC.format("was counted from records of people, so it is sensitive"))
 
 
 def read_release(folder: Path) -> tuple[GroupCounts, Neighbours]:
@@ -86,7 +72,7 @@ def read_table(
 ) -> GroupCounts:
     """Read the counts of a public table: see :meth:`tallytree.GroupCounts.from_table`."""
     return GroupCounts.from_table(
-        _read_public(table, [*regions, size, groups], regions),
+        read_public(table, [*regions, size, groups], regions),
         regions=regions,
         size=size,
         groups=groups,
@@ -97,16 +83,21 @@ def read_table(
 
 
 def invent_from_totals(
-    table: Table, *, regions: Sequence[str], groups: str, sizes: Sizes, root: str, root_level: str
+    table: Table,
+    *,
+    regions: Sequence[str],
+    groups: str,
+    sizes: Sizes,
+    root: str,
+    root_level: str,
+    shape: Shape,
 ) -> GroupCounts:
-    """Invent sizes, for as many groups in each leaf region as the table says.
+    """Invent sizes of this shape, for as many groups in each leaf region as the table says.
 
-    The table has a row for each leaf region with its public number of groups. Their sizes are those of
-    households; in classes that reach beyond households, those of firms, since cells that are invented as
-    empty have hardly an error, and would make the plan promise too much.
+    The table has a row for each leaf region with its public number of groups.
     """
     low, _ = get_ends(check_sizes(sizes))
-    known = _read_public(table, [*regions, groups], regions)
+    known = read_public(table, [*regions, groups], regions)
     size = " ".join(["size", *regions, groups])  # longer than any of them, so none of them
     one_size = known.append_column(size, pa.array(np.full(known.num_rows, low)))
     totals = GroupCounts.from_table(
@@ -118,17 +109,5 @@ def invent_from_totals(
         root=root,
         root_level=root_level,
     )
-    of_firms = isinstance(sizes, SizeClasses) and sizes.edges[-1] > LARGE_HOUSEHOLD
-    invent = invent_firms if of_firms else invent_sizes
-    leaf = invent(totals.leaf[:, 0], sizes, np.random.default_rng(SEED))
+    leaf = shape.invent(totals.leaf[:, 0], sizes, np.random.default_rng(SEED))
     return GroupCounts(totals.hierarchy, sizes, leaf)
-
-
-def _read_public(table: Table, columns: Sequence[str], regions: Sequence[str]) -> pa.Table:
-    """Columns of a table that does not say, inside or by the name of its file, that it is sensitive."""
-    if has_sensitive_name(table):
-        raise CountsError(NOT_PUBLIC.format("is in a file whose name says that it is sensitive"))
-    known = read_columns(table, columns, text=list(regions))
-    if read_origin(known) is not None:
-        raise CountsError(NOT_PUBLIC.format("holds true counts, which 'tallytree count' marked as sensitive"))
-    return known
