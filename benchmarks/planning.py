@@ -1,11 +1,13 @@
-"""Is the planner right? ``python -m benchmarks.planning --data FOLDER [--out FILE]``.
+"""Is the planner right? ``python -m benchmarks.planning --data FOLDER [--page] [--out FILE]``.
 
 It plans on invented households, as many in each county as the county table says, and never sees the table's
-sizes. What it expects is then measured on the table.
+sizes. What it expects is then measured on the table. What the page for choosing epsilon says at settings that
+were not simulated is compared with fresh simulations (``--page``: that alone).
 """
 
 import sys
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,16 @@ import numpy as np
 import tallytree as tt
 from benchmarks import records
 from benchmarks.records import Data, Table
+from benchmarks.timing import time_call
 from tallytree.datasets import make_census, read_county_table
 from tallytree.datasets.invented import invent_sizes
 from tallytree.errors import InputError
-from tallytree.planning.advice import Advice, advise
+from tallytree.planning.advice import Advice, advise_within
 from tallytree.planning.forecasts import Forecast, LevelError, forecast, parse_goal
+from tallytree.planning.landscapes import explore
+from tallytree.planning.plan_page import draw_page
+from tallytree.planning.release_settings import list_settings
+from tallytree.planning.response_surfaces import spread_settings
 from tallytree.privacy.budget import Budget
 from tallytree.research.reproduction.document import Goal
 from tallytree.research.reproduction.study_data import COUNTY_FILE
@@ -36,22 +43,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Plan, measure, and write the page; returns the exit code."""
     parser = records.make_parser("planning", "PLANNING.md", __doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"the folder that holds {COUNTY_FILE}")
+    parser.add_argument("--page", action="store_true", help="measure the page alone; keep the rest")
     options = parser.parse_args(arguments)
     try:
         truth = make_census(read_county_table(options.data / COUNTY_FILE))
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
-    records.publish("planning", measure(truth, EPSILONS, RUNS), write_page, options.out)
+    known = records.read_data("planning") if options.page else measure(truth, EPSILONS, RUNS)
+    measured = {**known, "page": measure_page(make_stand_in(truth), SETTINGS, FRESH)}
+    records.publish("planning", measured, write_page, options.out)
     return 0
+
+
+def make_stand_in(truth: tt.GroupCounts) -> tt.GroupCounts:
+    """Invented households, as many in each county as there are."""
+    households = truth.leaf.sum(axis=1)
+    invented = invent_sizes(households, truth.sizes, np.random.default_rng(SEED))
+    return tt.GroupCounts(truth.hierarchy, truth.sizes, invented)
 
 
 def measure(truth: tt.GroupCounts, epsilons: Sequence[str], runs: int) -> Data:
     """The data of the plans for ``epsilons``, measured ``runs`` times each."""
     facts = records.list_facts("make planning DATA=FOLDER")
-    households = truth.leaf.sum(axis=1)
-    invented = invent_sizes(households, truth.sizes, np.random.default_rng(SEED))
-    stand_in = tt.GroupCounts(truth.hierarchy, truth.sizes, invented)
+    stand_in = make_stand_in(truth)
     cases = [_check(truth, stand_in, epsilon, runs) for epsilon in epsilons]
     plans = [
         {
@@ -72,6 +87,7 @@ def write_page(data: Data) -> str:
         records.write_facts(data),
         records.GOALS.write(data["goals"]),
         *map(_write_plan, data["plans"]),
+        _write_page_part(data["page"]) if "page" in data else "",
     )
 
 
@@ -97,7 +113,7 @@ def _check(truth: tt.GroupCounts, stand_in: tt.GroupCounts, epsilon: str, runs: 
     print(f"epsilon {epsilon}", file=sys.stderr, flush=True)
     budget, levels = Budget(epsilon=epsilon), truth.hierarchy.levels
     goal = parse_goal("l1", levels)
-    advice = advise(stand_in, budget, goal=goal, mechanism="cumulative-joint")
+    advice = advise_within(stand_in, budget, goal=goal, mechanism="cumulative-joint")
     return (
         advice,
         forecast(truth, budget, mechanism="cumulative-joint", split=advice.planned.budget, runs=runs),
@@ -125,6 +141,114 @@ def _judge(cases: Sequence[Case]) -> list[Goal]:
 
 def _error(level: LevelError, name: str) -> float:
     return level.l1 if name == "l1" else level.emd
+
+
+# The page for choosing epsilon.
+
+SETTINGS, FRESH = 10, 5
+MOST_SECONDS, MOST_BYTES = 120, 5_000_000
+PARTS = 1_000_000
+METRICS = ("L1", "EMD", "relative")
+LEAST_ERROR = 10
+"""Errors of fewer groups in a whole level are left out: they are those of hardly any noise."""
+PAGE = """\
+The page for choosing epsilon (`tallytree plan --page`), made of the same stand-in at epsilon 1, from
+{settings} simulated settings of the planned mechanism and fewer of the others. What it says at {fresh} other
+settings (epsilon from 0.1 to 10; half of the splits near the planned one, the others any) is compared with
+the mean of {runs} simulations at each, for errors of {least} groups and more. In a single simulation the
+L1 of the nation varies by a tenth."""
+
+
+def measure_page(stand_in: tt.GroupCounts, settings: int, runs: int) -> Data:
+    """The data of the page: how long it takes to make, how large it is, and how far off its answers are."""
+    facts = records.list_facts("make planning DATA=FOLDER")
+    planning, advice = time_call(lambda: tt.advise(stand_in, epsilon="1", mechanism="cumulative-joint"))
+    levels = stand_in.hierarchy.levels
+    making, landscape = time_call(
+        lambda: explore(
+            stand_in,
+            around=advice.epsilon,
+            public_totals=None,
+            planned=advice.neighbours,
+            mechanism=advice.planned.mechanism,
+            split=advice.planned.budget,
+        )
+    )
+    page = draw_page(advice, landscape, source="invented", settings=list_settings(stand_in))
+    split = [float(advice.planned.budget[level]) for level in levels]
+    low, high = float(landscape.low), float(landscape.high)
+    family = landscape.find_family("cumulative-joint", "public")
+    off: dict[str, list[tuple[float, ...]]] = {level: [] for level in levels}
+    for parts in spread_settings(split, settings, low=low, high=high, seed=SEED + 1).tolist():
+        budget = Budget(epsilon=Fraction(f"{sum(parts):.6g}"))
+        shares = {level: round(PARTS * part) for level, part in zip(levels, parts, strict=True)}
+        fresh = forecast(stand_in, budget, mechanism="cumulative-joint", split=shares, runs=runs)
+        told = landscape.answer(family, "person", parts)
+        for here, found, regions in zip(told, fresh.levels, stand_in.hierarchy.region_counts, strict=True):
+            if found.l1 >= LEAST_ERROR:
+                mine = here.classes[0].errors
+                ratios = (
+                    mine["l1"] * regions / found.l1,
+                    mine["emd"] / found.emd,
+                    mine["relative"] / found.relative,
+                )
+                off[found.level].append(tuple(abs(ratio - 1) for ratio in ratios))
+    return {
+        "facts": facts,
+        "settings": landscape.settings,
+        "fresh": settings,
+        "runs": runs,
+        "least": LEAST_ERROR,
+        "s": {"plan": planning.seconds, "simulate": making.seconds},
+        "bytes": len(page.encode()),
+        "off": [
+            {
+                "level": level,
+                "settings": len(found),
+                **dict(zip(METRICS, map(_spread, zip(*found, strict=True)), strict=True)),
+            }
+            for level, found in off.items()
+            if found
+        ],
+    }
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    """The median and the largest."""
+    return [float(np.median(values)), max(values)]
+
+
+OFF = Table[Data](
+    ("level", lambda row: row["level"], "{}"),
+    ("settings", lambda row: row["settings"], "{}"),
+    *((name, lambda row, name=name: row[name], "{0[0]:.1%}, at most {0[1]:.1%}") for name in METRICS),
+)
+
+
+def _write_page_part(data: Data) -> str:
+    seconds = data["s"]["plan"] + data["s"]["simulate"]
+    off = max(row["L1"][1] for row in data["off"])
+    goals = [
+        Goal(
+            f"Planned and simulated in at most {MOST_SECONDS} s",
+            f"{data['s']['plan']:.0f} s + {data['s']['simulate']:.0f} s",
+            seconds <= MOST_SECONDS,
+        ),
+        Goal("The page below 5 MB", f"{data['bytes'] / 1e6:.2f} MB", data["bytes"] < MOST_BYTES),
+        Goal(
+            f"L1 at every level within {WITHIN:.0%} of a fresh simulation",
+            f"{off:.1%} at most",
+            off <= WITHIN,
+        ),
+    ]
+    return records.join_parts(
+        "## The page for choosing epsilon",
+        PAGE.format_map(data),
+        records.write_facts(data),
+        records.GOALS.write(records.GOALS.record(goals)),
+        "How far off, median over the settings and at most:",
+        OFF.write(OFF.record(data["off"])),
+    ).rstrip("\n")
 
 
 if __name__ == "__main__":

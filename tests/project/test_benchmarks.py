@@ -246,6 +246,20 @@ def test_the_planning_page_judges_its_goals() -> None:
     page = planning.write_page(planning.measure(truth, ["1"], 2))
     assert "## Epsilon 1: nation" in page
     assert page.count("| yes |") + page.count("| **no** |") == 2
+    assert "page for choosing" not in page
+
+
+def test_what_the_page_for_choosing_says_is_compared_with_fresh_simulations() -> None:
+    rng = np.random.default_rng(3)
+    h = tt.Hierarchy.from_paths(["nation", "state"], [("US", str(i)) for i in range(5)])
+    stand_in = tt.GroupCounts(h, (1, 12), rng.poisson(400 * np.exp(-np.arange(12) / 2), (5, 12)))
+    data = planning.measure_page(stand_in, 3, 2)
+    assert [row["level"] for row in data["off"]] == ["nation", "state"]
+    data["off"][0]["L1"] = [0.01, 0.16]
+    part = planning.write_page({"facts": {}, "runs": 1, "goals": [], "plans": [], "page": data})
+    assert "within 15% of a fresh simulation | 16.0% at most | **no** |" in part
+    data["off"][0]["L1"] = data["off"][1]["L1"] = [0.01, 0.14]
+    assert "| 14.0% at most | yes |" in planning.write_page({**data, "goals": [], "plans": [], "page": data})
 
 
 def test_the_page_on_startup_holds_what_was_measured() -> None:
