@@ -58,7 +58,7 @@ class PlanVisit(Visit):
         return tomllib.loads(str(self.page.text_content("#spec")))
 
     def read_percents(self, selector: str) -> list[float]:
-        return [float(number) for number in re.findall(r"([\d.]+) %", self.text(selector))]
+        return [float(number) for number in re.findall(r"([\d.]+)\s%", self.text(selector))]
 
 
 @pytest.fixture(scope="module")

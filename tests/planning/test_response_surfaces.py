@@ -97,3 +97,13 @@ def test_chance_is_smoothed() -> None:
     there = make_setting(30, 5)
     off = fit_surface(noise, left, 2, heard, ["error"]).find(*there) - np.log(there[1][:, [2]])
     assert np.sqrt((off**2).mean()) < 0.5 * 0.3
+
+
+def test_settings_that_are_all_the_same_give_what_they_gave() -> None:
+    noise = find_noise(1 / spread_settings([50, 50], 12, low=100, high=900, seed=6))
+    left = find_left(noise, [1, 9])
+    answers = np.column_stack([np.full(12, 0.25), np.linspace(1, 2, 12)])
+    found = fit_surface(noise, left, 1, answers, ["a", "b"]).find(noise, left)
+    assert np.isfinite(found).all()
+    assert found[:, 0] == pytest.approx(0.25, abs=1e-3)
+    assert found[:, 1] == pytest.approx(1.5, abs=0.3)

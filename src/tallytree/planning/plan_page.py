@@ -247,9 +247,15 @@ def _describe_family(advice: Advice, landscape: Landscape, family: Family) -> di
 
 def _list_losses(advice: Advice, family: Family, protect: Protected) -> list[dict[str, Any]]:
     """List who might be looked for, and how many times epsilon says how much is given away of them."""
-    if protect == "group":
-        return [{"name": "one whole group", "times": 1.0}, {"name": "two groups together", "times": 2.0}]
     plan = _plan_one(advice, family, protect)
+    if protect == "group":
+        # One that changes its size is one less and one more, which changes two answers of the sizes query.
+        is_double = family.total == "private" and plan.levels[0].query == "sizes"
+        return [
+            {"name": "one whole group", "times": 1.0},
+            *([{"name": "another size of one group", "times": 2.0}] if is_double else []),
+            {"name": "two groups together", "times": 2.0},
+        ]
     return [
         {"name": "one person", "times": 1.0},
         {"name": "two people together", "times": 2.0},
@@ -265,7 +271,10 @@ def _plan_one(advice: Advice, family: Family, protect: Protected) -> Plan:
     budget = Budget(epsilon=1, public_totals=advice.public_totals, protect=protect, total=family.total)
     stand_in = advice.stand_in
     return find_mechanism(family.mechanism).plan_within(
-        budget, stand_in.hierarchy, sizes=stand_in.sizes, bounds=stand_in.bounds
+        budget,
+        stand_in.hierarchy,
+        sizes=stand_in.sizes,
+        bounds=stand_in.bounds if protect == "person" else Bounds(),
     )
 
 

@@ -32,6 +32,8 @@ LEAST_PART = 0.01
 NEAR = 2.0
 """A split is near another one if its weights differ at most by this factor."""
 SMALLEST = 1e-12
+FREEDOM = 1e-6
+"""One over the variance of the trend's coefficients, before anything is known of them."""
 LEAST_NOISE = 0.01
 """With less than that for an entry, there is as good as none."""
 
@@ -140,11 +142,14 @@ def fit_surface(noise: Floats, left: Floats, level: int, answers: Floats, kinds:
 
 
 def _invert(points: Floats, reach: float, nugget: float, slopes: int) -> Floats:
-    """Return the inverse of the system, with a trend along so many coordinates, and none along the others."""
+    """Return the inverse of the system, with a trend along so many coordinates, and none along the others.
+
+    The trend is not quite free, so that there is an inverse even where all settings are the same.
+    """
     count, levels = points.shape
     trend = _list_trend(points)[:, : 1 + slopes]
     correlation = _correlate(points, points, reach) + nugget * np.eye(count)
-    inverse = np.linalg.inv(np.block([[correlation, trend], [trend.T, np.zeros((1 + slopes, 1 + slopes))]]))
+    inverse = np.linalg.inv(np.block([[correlation, trend], [trend.T, -FREEDOM * np.eye(1 + slopes)]]))
     return np.pad(inverse, ((0, levels - slopes), (0, 0)))
 
 

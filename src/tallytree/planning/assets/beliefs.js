@@ -8,10 +8,10 @@ function findBelief(before, epsilon) {
 /** A probability in percent, rounded up: what is the most must not be stated too small. */
 function showBelief(share) {
   const percent = 100 * share;
-  if (percent > 99.99) return "> 99.99 %";
+  if (percent > 99.99) return "> 99.99\u00a0%";
   const places = percent < 10 || percent > 99 ? 1 : 0;
   const step = 10 ** (percent > 99.9 ? 2 : places);
-  return `${Math.ceil(percent * step - 1e-9) / step} %`;
+  return `${Math.ceil(percent * step - 1e-9) / step}\u00a0%`;
 }
 
 /** Odds in words: "1 to 3". */

@@ -175,7 +175,7 @@ class Planner {
     byId("buys-number").textContent = `${showError(this.answers[state.level].classes[middle].relative)} off`;
     byId("buys-words").textContent = `a typical region (${shorten(level.name, 30)}) is off by this much of its groups, over all sizes`;
     const [, after] = this.#believe(0.5);
-    byId("gives-number").textContent = `50 % → ${showBelief(after)}`;
+    byId("gives-number").textContent = `50\u00a0% → ${showBelief(after)}`;
     byId("gives-words").textContent = `a belief of 50 % about ${this.#who().name} may rise to that, and no more`;
     const [all] = this.#believe(0.5);
     byId("warning").hidden = all < facts.largeEpsilon;
@@ -301,6 +301,7 @@ class Planner {
   #drawBeliefs() {
     const { facts, state } = this;
     const { name, times } = this.#who();
+    byId("gives-lead").textContent = state.protect === "person" ? "Somebody wonders whether a certain person is in the data, or what is true of them, and has a belief already." : "Somebody wonders about a certain group, such as a household or a firm, and has a belief already.";
     byId("years-word").textContent = state.years === 1 ? "release" : "releases of this kind";
     const [all] = this.#believe(0.5);
     const factors = [times !== 1 ? `${threeDigits.format(times)} for ${name}` : "", state.years > 1 ? `${state.years} releases` : ""].filter(Boolean);
@@ -312,7 +313,7 @@ class Planner {
           "div",
           { class: "belief" },
           drawBelief(before, after),
-          html("p", {}, html("b", {}, `${Math.round(100 * before)} % → ${showBelief(after)}`)),
+          html("p", {}, html("b", {}, `${Math.round(100 * before)}\u00a0% → ${showBelief(after)}`)),
           html("p", { class: "small quiet" }, `Odds of ${showOdds(before)} become ${showOdds(after)} at most.`),
         );
       }),
