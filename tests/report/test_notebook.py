@@ -56,7 +56,7 @@ def test_the_first_release_runs_and_shows_what_is_committed(tmp_path: Path) -> N
 def test_the_tutorial_runs_and_ends_with_a_release_that_was_paid_for(tmp_path: Path) -> None:
     shown = run_as_committed(TUTORIAL, tmp_path)
     (folder,) = tmp_path.iterdir()
-    assert sorted(file.name for file in folder.iterdir()) == ["ledger.db", "release"]
+    assert sorted(file.name for file in folder.iterdir()) == ["ledger.db", "plan.html", "release"]
     release = tt.load(folder / "release")
     assert release.verify(recompute=True)
     assert release.intervals is not None
