@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,18 +73,39 @@ def answer_again(plan: Plan, counts: Sequence[Ints]) -> list[Ints]:
 # intervals from the same release.
 
 
-def replicate(
-    method: Mechanism, plan: Plan, answered: Sequence[Ints], *, total: int, seed: int
-) -> Sequence[Ints]:
-    """Run the mechanism on these answers with new noise; return its counts."""
-    noise = SeededNoise(seed) if plan.delta is None else SeededGaussianNoise(seed)
+class World(NamedTuple):
+    """Noisy answers, and the counts that a mechanism made of them: a release, or what a replicate is."""
+
+    measurements: Measurements
+    counts: Sequence[Ints]
+
+
+class Replicate(NamedTuple):
+    """Counts that stand in for the true ones, and what the mechanism makes of them."""
+
+    known: Sequence[Ints]
+    made: World
+
+
+def replicate(method: Mechanism, world: World, *, total: int, seed: int) -> Replicate:
+    """Imagine the true counts of a release, and run the mechanism on them with new noise.
+
+    Mechanisms that smooth draw them from what they believe; for others they are the released ones.
+    """
+    plan = world.measurements.plan
+    hidden = plan.hide_total(total)
+    imagined, noise_seed = np.random.SeedSequence(seed).generate_state(2, np.uint64).tolist()
+    known = method.imagine(world.measurements, total=hidden, seed=imagined)
+    known = world.counts if known is None else known
+    noise = SeededNoise(noise_seed) if plan.delta is None else SeededGaussianNoise(noise_seed)
     noisy = []
-    for level, values in enumerate(answered):
+    for level, values in enumerate(answer_again(plan, known)):
         draws = noise.draw(plan.levels[level].scale, values.size, lambda done: None).reshape(values.shape)
         if plan.has_public_totals(level):
             draws[:, -1] = 0
         noisy.append(np.clip(values + draws, -MAX_MEASURED, MAX_MEASURED))
-    return method.postprocess(Measurements(plan, noisy), total=plan.hide_total(total)).counts
+    measured = Measurements(plan, noisy)
+    return Replicate(known, World(measured, method.postprocess(measured, total=hidden).counts))
 
 
 REPLICATES, COVERAGE = 50, "0.9"
@@ -154,14 +176,14 @@ def make_intervals(
     plan = measurements.plan
     again = max(LEAST_REPLICATES, replicates // 5)
     seeds = np.random.SeedSequence(start).generate_state(replicates + again, np.uint64).tolist()
-    runner = _Runner(method, plan, total, progress("Making intervals", replicates + again))
+    runner = _Runner(method, total, progress("Making intervals", replicates + again))
     levels = range(len(plan.levels))
 
     released = [counts[level] for level in levels]
     cells, first = _make_pools(plan, released)
-    made = runner.run(released, seeds[:replicates], [cells, first])
+    made = runner.run(World(measurements, counts), seeds[:replicates], [cells, first])
     # Post-processing changes its own results less: a second round of replicates measures by how much.
-    cells_again, second = _make_pools(plan, made)
+    cells_again, second = _make_pools(plan, [made.counts[level] for level in levels])
     runner.run(made, seeds[replicates:], [cells_again, second])
     more = [one.find_bias() - other.find_bias() for one, other in zip(cells, cells_again, strict=True)]
 
@@ -224,31 +246,26 @@ def _check_coverage(coverage: Exact) -> Fraction:
 @dataclass(frozen=True)
 class _Runner:
     method: Mechanism
-    plan: Plan
     total: int
     report: Callable[[int], None]
 
     def run(
-        self,
-        counts: Sequence[Ints],
-        seeds: Sequence[int],
-        pools: Sequence[Sequence[CellPool | SummaryPool]],
-    ) -> list[Ints]:
-        """Add each replicate of ``counts`` to the pools, level by level; return the last replicate."""
-        answered = answer_again(self.plan, counts)
+        self, world: World, seeds: Sequence[int], pools: Sequence[Sequence[CellPool | SummaryPool]]
+    ) -> World:
+        """Add replicates of a release to the pools, level by level; return the last one."""
+        shapes = [world.counts[level].shape for level in range(len(world.counts))]
 
-        def make(_: int, seed: int) -> list[Ints]:
-            solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
-            return [solved[level] for level in range(len(answered))]
+        def make(_: int, seed: int) -> Replicate:
+            return replicate(self.method, world, total=self.total, seed=seed)
 
         # Sharing the work of a single one out takes longer.
-        cells = sum(values.size for values in answered)
+        cells = sum(regions * sizes for regions, sizes in shapes)
         is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not self.method.small
         together = count_processors() if is_shared else 1
         for first in range(0, len(seeds), together):
             for made in share_work(make, seeds[first : first + together]):
                 for pool in pools:
-                    for level, values in enumerate(made):
-                        pool[level].add(values)
+                    for level in range(len(shapes)):
+                        pool[level].add(made.known[level], made.made.counts[level])
                 self.report(1)
-        return made
+        return made.made

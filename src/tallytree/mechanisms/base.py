@@ -165,6 +165,28 @@ class Mechanism(ABC):
             solution = self.solve(plan, reverse_sizes(values), total=total)
         return replace(solution, counts=reverse_sizes(solution.counts))
 
+    def imagine(
+        self, measurements: Measurements, *, total: int | None = None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Draw counts that may be the true ones, given the noisy answers; None if the mechanism cannot.
+
+        Counts that are smoothed are not like the true ones, which scatter: the errors of running the
+        mechanism on the former would be too small.
+        """
+        total = self._check(measurements, total)
+        plan, values = measurements.plan, measurements.values
+        with self._prepare(plan):
+            if plan.levels[0].query != ABOVE.name:
+                return self.draw(plan, values, total=total, seed=seed)
+            counts = self.draw(plan, reverse_sizes(values), total=total, seed=seed)
+        return None if counts is None else reverse_sizes(counts)
+
+    def draw(
+        self, plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Draw counts for :meth:`imagine`, from answers that have been checked."""
+        return None
+
     @contextmanager
     def _prepare(self, plan: Plan) -> Iterator[None]:
         """Prepare for many kernel calls: small problems are solved on one processor, tiny ones in one go."""

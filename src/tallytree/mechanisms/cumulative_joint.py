@@ -53,6 +53,15 @@ class CumulativeJoint(Mechanism):
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """Round the relaxed optimum."""
+        return self._solve(plan, values, total, None)
+
+    def draw(
+        self, plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Reconcile curves that are drawn from their posterior."""
+        return self._solve(plan, values, total, seed).counts if self.curves else None
+
+    def _solve(self, plan: Plan, values: Sequence[Ints], total: int | None, seed: int | None) -> Solution:
         from tallytree.solvers.joint.joint_model import solve_joint_model
 
         known = sum(plan.has_public_totals(level) for level in range(len(plan.levels)))
@@ -64,6 +73,7 @@ class CumulativeJoint(Mechanism):
             known_levels=known,
             smooth=self.smooth,
             reach=_find_reach(plan) if self.curves else None,
+            seed=seed,
         )
 
 

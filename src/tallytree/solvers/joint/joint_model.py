@@ -22,7 +22,7 @@ from tallytree.arrays import (
 from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import RowPool, kernel, share_work
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
-from tallytree.solvers.joint.curves import LONG, Model, smooth_families
+from tallytree.solvers.joint.curves import LONG, Draws, Model, draw_families, smooth_families
 from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
 from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent
 from tallytree.solvers.layout import Tree, TreeLayout
@@ -97,6 +97,7 @@ def solve_joint_model(
     known_levels: int,
     smooth: bool,
     reach: Ints | None = None,
+    seed: int | None = None,
 ) -> Solution:
     """Find whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
 
@@ -109,7 +110,7 @@ def solve_joint_model(
     layout = TreeLayout.of(hierarchy)
     totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
     most = MAX_GROUPS if total is None else total
-    smoothing = Smoothing(most, reach) if smooth else None
+    smoothing = Smoothing(most, reach, seed) if smooth else None
     problem = lay_out(layout, values, scales, *totals, smoothing=smoothing)
     if smooth and total is None:
         problem.weights[0] *= find_root_trust(hierarchy, scales)
@@ -132,11 +133,21 @@ class Smoothing:
 
     most: int
     reach: Ints | None
+    seed: int | None = None
+
+    def make_seed(self, part: int) -> int:
+        """The seed of a part of the rows, each of which has draws of its own."""
+        return int(np.random.SeedSequence([self.seed or 0, part]).generate_state(1)[0])
 
 
-def smooth_inner(tree: Tree, noisy: Ints, noise: Sequence[float], reach: Ints, totals: Floats) -> Ints:
-    """Smooth the rows of inner nodes, each with its siblings."""
+def smooth_inner(
+    tree: Tree, noisy: Ints, noise: Sequence[float], smoothing: Smoothing, totals: Floats
+) -> tuple[Ints, Floats]:
+    """Smooth the rows of inner nodes, each with its siblings; return also how far draws are off their means."""
+    assert smoothing.reach is not None
     smoothed = np.empty(noisy.shape, dtype=np.int64)
+    off = np.zeros(noisy.shape if smoothing.seed is not None else (0, 0))
+    scales = find_scales(tree, noise)
     for level, scale in enumerate(noise):
         rows = np.flatnonzero(tree.level == level)
         if len(rows) == 0:
@@ -146,10 +157,28 @@ def smooth_inner(tree: Tree, noisy: Ints, noise: Sequence[float], reach: Ints, t
         above = parents[cuts[:-1]]
         alone = (above >= 0) & (np.diff(tree.family)[above] == 0)
         family_ends = np.where(alone, totals[above], np.inf)
-        smoothed[first : first + len(rows)] = smooth_families(
-            noisy[rows], cuts, Model(scale, reach), totals[rows], family_ends
-        )
-    return smoothed
+        model, here = Model(scale, smoothing.reach), slice(first, first + len(rows))
+        if smoothing.seed is None:
+            smoothed[here] = smooth_families(noisy[rows], cuts, model, totals[rows], family_ends)
+            continue
+        shifts = off[above] if level else np.empty((0, 0))
+        draws = Draws(smoothing.make_seed(level), scales[rows], shifts)
+        smoothed[here], off[here] = draw_families(noisy[rows], cuts, model, totals[rows], family_ends, draws)
+    return smoothed, off
+
+
+def find_scales(tree: Tree, noise: Sequence[float]) -> Floats:
+    """Return for each inner node the scale of the noise that is left in what it and all below it tell."""
+    nodes = len(tree.parent)
+    leaf = np.array([noise[min(int(level) + 1, len(noise) - 1)] ** 2 for level in tree.level])
+    below = np.diff(tree.family) * leaf
+    variances = np.empty(nodes)
+    for node in range(nodes - 1, -1, -1):
+        own = noise[int(tree.level[node])] ** 2
+        variances[node] = own * below[node] / (own + below[node])
+        if tree.parent[node] >= 0:
+            below[tree.parent[node]] += variances[node]
+    return np.sqrt(variances)
 
 
 def find_root_trust(hierarchy: Hierarchy, scales: Sequence[Fraction]) -> float:
@@ -195,11 +224,11 @@ def lay_out(
     noise = [float(scale) for scale in scales]
     reach = None if smoothing is None else smoothing.reach
     if reach is not None:
-        inner = smooth_inner(tree, inner, noise, reach, inner_totals)
+        inner, off = smooth_inner(tree, inner, noise, smoothing, inner_totals)
     elif smoothing is not None:
         inner = smooth_rows(inner, smoothing.most)
 
-    def find_targets(_: int, nodes: tuple[int, int]) -> StepRows:
+    def find_targets(part: int, nodes: tuple[int, int]) -> StepRows:
         rows = take_leaves(layout, values, *nodes)
         if smoothing is None:
             return find_steps(rows)
@@ -211,7 +240,12 @@ def lay_out(
         alone = np.diff(tree.inner)[nodes[0] : nodes[1]] == 0
         family_ends = np.where(alone, inner_totals[nodes[0] : nodes[1]], np.inf)
         model = Model(noise[min(int(tree.level[nodes[0]]) + 1, levels - 1)], reach)
-        return find_steps(smooth_families(rows, families - families[0], model, ends, family_ends))
+        families = families - families[0]
+        if smoothing.seed is None:
+            return find_steps(smooth_families(rows, families, model, ends, family_ends))
+        scales = np.full(len(rows), model.scale)
+        draws = Draws(smoothing.make_seed(levels + part), scales, off[nodes[0] : nodes[1]])
+        return find_steps(draw_families(rows, families, model, ends, family_ends, draws)[0])
 
     targets = share_work(find_targets, cut_nodes(layout.tree, inner.shape[1]))
     return JointProblem(layout.tree, inner, targets, tree_weights, inner_totals, leaf_totals)
