@@ -25,9 +25,9 @@ from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress, count_processors, no_progress
-from tallytree.releases.evidence import find_mechanism_of
 from tallytree.releases.interval_bounds import Intervals
 from tallytree.releases.released import MAKER, Kind, Released
+from tallytree.releases.revisions import find_origin
 from tallytree.sizes import Sizes, count_sizes, find_whole
 from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
 
@@ -142,8 +142,11 @@ def add_intervals(
         raise IntervalsError("release must be a tallytree.Release.")
     if not _has_room(release):
         raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
+    origin = find_origin(release.manifest)
+    if origin.obstacle:
+        raise IntervalsError(f"Intervals are not made: {origin.obstacle}.")
     intervals = make_intervals(
-        find_mechanism_of(release.manifest),
+        origin.method,
         release.measurements,
         release.counts,
         total=release.total,
@@ -214,9 +217,12 @@ def find_obstacle(release: Released) -> str | None:
     """Return why intervals are not made by default; None if they are."""
     if not _has_room(release):
         return TOO_MANY
-    method = find_mechanism_of(release.manifest)
-    if method.small:
-        return f"{method.name} is slow and would have to run many times; use --replicates to request them"
+    origin = find_origin(release.manifest)
+    if origin.obstacle:
+        return origin.obstacle
+    if origin.method.small:
+        name = origin.method.name
+        return f"{name} is slow and would have to run many times; use --replicates to request them"
     return None
 
 

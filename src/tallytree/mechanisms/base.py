@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,10 @@ class Mechanism(ABC):
     """Its time or memory grows too fast for large problems; it serves for comparison on small ones."""
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
+    revision: ClassVar[int] = 1
+    """Raised when the same measurements and options give other counts than in the version before."""
+    earlier: ClassVar[Mapping[int, Mapping[str, Any]]] = {}
+    """Options with which it still gives the counts of an earlier revision: {1: {"option": value}}."""
     solver_module: ClassVar[str] = ""
     """The solver's module, if it needs a library that may be missing."""
 

@@ -80,7 +80,7 @@ KEYS: dict[str, tuple[str, ...]] = {
     ),
     "software": ("tallytree", *PACKAGES),
     "data": ("levels", "regions", "sizes", "classes", "total", "frame", "words"),
-    "mechanism": ("name", "symbol", "options", "exact"),
+    "mechanism": ("name", "revision", "symbol", "options", "exact"),
     "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
     "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
 }
@@ -124,6 +124,7 @@ def write_manifest(
         },
         "mechanism": {
             "name": mechanism.name,
+            "revision": mechanism.revision,
             "symbol": mechanism.symbol,
             "options": {field.name: getattr(mechanism, field.name) for field in fields(mechanism)},
             "exact": mechanism.exact,
