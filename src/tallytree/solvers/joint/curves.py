@@ -16,6 +16,9 @@ Pulling regions towards the shape of their siblings biases them, small ones most
 where small regions differ from large ones. The sum of the siblings has no such bias: it is smoothed by
 itself, and what the regions miss of it is shared out evenly among them.
 
+A posterior has draws as well as a mean: plausible true counts, with which intervals begin. Those of a family
+are drawn so that they add up to what was drawn for the parent, each within its own variance.
+
 All of this is post-processing: it reads noisy answers and public facts alone.
 """
 
@@ -46,14 +49,15 @@ DOUBT = 1.5
 """Scatter beyond noise and drift counts from so many standard errors on; where a window is small, from 0 on,
 since there it shows how curved the distribution is."""
 SMALL_WINDOW = 5
-SWEEPS = 2
 ODD = 30.0
 """A size whose rise is so many times beyond noise and drift, squared, is on its own: one huge cell."""
 ROUGH, ROUGH_NOISE = 10.0, 1.0
 """A curve by itself is rough where its scatter is so many times the drift and the noise: heaps at
 round sizes, say. There the answers are kept, and the isotonic fit has the last word."""
-KURTOSIS_ROOT = 2.2
-"""The standard deviation of a squared difference of two geometric draws, in units of its mean."""
+KURTOSIS_ROOT, GAUSSIAN_KURTOSIS_ROOT = 2.2, 1.4
+"""The standard deviation of a squared difference of two draws of noise, in units of its mean."""
+SWEEPS = 2
+"""How often the variances of noise are drawn anew, after a first time without knowing its size."""
 
 
 class Model(NamedTuple):
@@ -62,6 +66,8 @@ class Model(NamedTuple):
     scale: float
     reach: Ints
     """Per size, in the order of the rows: how many sizes it looks to both sides."""
+    is_gaussian: bool = False
+    """Whether the noise is Gaussian, with ``scale`` as its standard deviation, or else geometric."""
 
 
 class Draws(NamedTuple):
@@ -158,7 +164,7 @@ def _smooth_family(
     for r in range(count):
         for i in range(sizes):
             sum_row[i] += noisy[r, i]
-    together = Model(model.scale * math.sqrt(count), model.reach)
+    together = Model(model.scale * math.sqrt(count), model.reach, model.is_gaussian)
     known = min(family_end, ends[0]) if count == 1 else family_end
     whole = _smooth_curve(sum_row, together, none, known, room)
     if count == 1:
@@ -205,36 +211,46 @@ def _rise(curve: Floats, end: float, scratch: Scratch) -> None:
 @kernel
 def _smooth_curve(noisy: Floats, model: Model, shape: Floats, end: float, room: _Room) -> Floats:
     """Smooth one row: by itself, or by the rises of its siblings' sum in ``shape``."""
-    variance = _find_variance(model.scale)
-    room.fit[:] = noisy
-    _rise(room.fit, end, room.scratch)
-    _find_drift(model.reach, variance, shape, room)
-    _find_scatter(noisy, model.reach, variance, len(shape) > 0, room)
-    curve = _fit_curve(noisy, model.scale, end, room)
+    _learn_walk(noisy, model, shape, end, room)
+    curve = _fit_curve(noisy, model, end, room)
     begin = 0
     for i in range(1, len(noisy) + 1):
         if i == len(noisy) or room.fit[i] != room.fit[begin]:
             if i - begin >= LONG:
-                curve[begin:i] = np.median(noisy[begin:i])
+                stretch = noisy[begin:i]
+                curve[begin:i] = np.mean(stretch) if model.is_gaussian else np.median(stretch)
             begin = i
     _rise(curve, end, room.scratch)
     return curve
 
 
 @kernel
-def _fit_curve(noisy: Floats, scale: float, end: float, room: _Room) -> Floats:
-    """Return the mean of the walk given geometric noise; ``room.variances`` is filled with its variances."""
-    room.noise[:] = _find_variance(scale)
+def _learn_walk(noisy: Floats, model: Model, shape: Floats, end: float, room: _Room) -> None:
+    """Fill in the isotonic fit of a row, and the drift and the scatter that it shows."""
+    room.fit[:] = noisy
+    _rise(room.fit, end, room.scratch)
+    _find_drift(model, shape, room)
+    _find_scatter(noisy, model, len(shape) > 0, room)
+
+
+@kernel
+def _fit_curve(noisy: Floats, model: Model, end: float, room: _Room) -> Floats:
+    """Return the mean of the walk; ``room.variances`` is filled with its variances."""
+    room.noise[:] = _find_variance(model)
     curve = find_posterior(noisy, room.noise, room.drift, room.scatter, end, room.means, room.variances)
+    if model.is_gaussian:
+        return curve
     for i in range(len(noisy)):  # the expected weights of a Laplace law: Gaussians of random variance
-        room.noise[i] = scale * math.sqrt((noisy[i] - curve[i]) ** 2 + room.variances[i])
+        room.noise[i] = model.scale * math.sqrt((noisy[i] - curve[i]) ** 2 + room.variances[i])
     return find_posterior(noisy, room.noise, room.drift, room.scatter, end, room.means, room.variances)
 
 
 @kernel
-def _find_variance(scale: float) -> float:
-    """Return the variance of two-sided geometric noise."""
-    ratio = math.exp(-1.0 / scale)
+def _find_variance(model: Model) -> float:
+    """Return the variance of the noise."""
+    if model.is_gaussian:
+        return model.scale * model.scale
+    ratio = math.exp(-1.0 / model.scale)
     return 2.0 * ratio / (1.0 - ratio) ** 2
 
 
@@ -247,24 +263,21 @@ def _draw_off(noisy: Rows, model: Model, scale: float, shape: Floats, end: float
     sizes, wanted = len(noisy), room.scratch.target
     for i in range(sizes):
         wanted[i] = noisy[i]
-    room.fit[:] = wanted
-    _rise(room.fit, end, room.scratch)
-    variance = _find_variance(model.scale)
-    _find_drift(model.reach, variance, shape, room)
-    _find_scatter(wanted, model.reach, variance, len(shape) > 0, room)
-    curve = _fit_curve(wanted, scale, end, room)
+    _learn_walk(wanted, model, shape, end, room)
+    left = Model(scale, model.reach, model.is_gaussian)
+    curve, variance = _fit_curve(wanted, left, end, room), _find_variance(left)
     for i in range(sizes):
-        room.noise[i] = _find_variance(scale) * np.random.standard_exponential()
+        room.noise[i] = variance * (1.0 if model.is_gaussian else np.random.standard_exponential())
     off = draw_posterior(wanted, room.noise, room.drift, room.scatter, end, room.means, room.sums)
-    for _ in range(SWEEPS):
+    for _ in range(0 if model.is_gaussian else SWEEPS):
         for i in range(sizes):
-            room.noise[i] = _draw_variance(abs(wanted[i] - off[i]), scale)
+            room.noise[i] = draw_variance(abs(wanted[i] - off[i]), scale)
         off = draw_posterior(wanted, room.noise, room.drift, room.scatter, end, room.means, room.sums)
     off -= curve
     begin = 0
     for i in range(1, sizes + 1):
         if i == sizes or room.fit[i] != room.fit[begin]:
-            if i - begin >= LONG:  # the median of many Laplace draws has this error
+            if i - begin >= LONG:  # the error of a mean of Gaussian draws, and of a median of Laplace draws
                 error = scale / math.sqrt(i - begin)
                 off[begin:i] = error * np.random.standard_normal()
                 room.variances[begin:i] = error**2
@@ -275,7 +288,7 @@ def _draw_off(noisy: Rows, model: Model, scale: float, shape: Floats, end: float
 
 
 @kernel
-def _draw_variance(off: float, scale: float) -> float:
+def draw_variance(off: float, scale: float) -> float:
     """Draw the variance of a Gaussian that was this far off, where variances are such that offs are Laplace.
 
     Its inverse is inverse Gaussian (Michael, Schucany and Haas draw it so).
@@ -290,13 +303,13 @@ def _draw_variance(off: float, scale: float) -> float:
 
 
 @kernel
-def _find_drift(reach: Ints, variance: float, shape: Floats, room: _Room) -> None:
+def _find_drift(model: Model, shape: Floats, room: _Room) -> None:
     """Set the drift: the mean rise nearby or, with a shape, the share of its rise at each size.
 
     To the left and to the right of a size rises may differ much. Their geometric mean is exact where they
     grow or fall by a constant factor.
     """
-    sizes, fit = len(room.fit), room.sums
+    sizes, fit, reach = len(room.fit), room.sums, model.reach
     fit[0] = 0.0
     fit[1:] = room.fit
     shaped = len(shape) > 0
@@ -304,7 +317,7 @@ def _find_drift(reach: Ints, variance: float, shape: Floats, room: _Room) -> Non
     other[0] = 0.0
     for i in range(sizes):
         other[i + 1] = other[i] + shape[i] if shaped else i + 1.0
-    enough = ENOUGH * math.sqrt(2.0 * variance)
+    enough = ENOUGH * math.sqrt(2.0 * _find_variance(model))
     for i in range(sizes):
         far = reach[i]
         low, high = max(0, i - far), min(sizes, i + far + 1)
@@ -323,10 +336,11 @@ def _find_drift(reach: Ints, variance: float, shape: Floats, room: _Room) -> Non
 
 
 @kernel
-def _find_scatter(noisy: Floats, reach: Ints, variance: float, shaped: bool, room: _Room) -> None:
+def _find_scatter(noisy: Floats, model: Model, shaped: bool, room: _Room) -> None:
     """Set the scatter: the drift, and the mean square nearby beyond drift and noise."""
-    sizes, beyond = len(noisy), room.sums
+    sizes, beyond, reach, variance = len(noisy), room.sums, model.reach, _find_variance(model)
     between = 2.0 * variance  # the noise of a difference
+    kurtosis_root = GAUSSIAN_KURTOSIS_ROOT if model.is_gaussian else KURTOSIS_ROOT
     beyond[0], before = 0.0, 0.0
     for i in range(sizes):
         off = (noisy[i] - before - room.drift[i]) ** 2
@@ -336,7 +350,7 @@ def _find_scatter(noisy: Floats, reach: Ints, variance: float, shaped: bool, roo
     for i in range(sizes):
         low, high = max(0, i - reach[i]), min(sizes, i + reach[i] + 1)
         count = high - low
-        doubt = DOUBT * between * KURTOSIS_ROOT / math.sqrt(count) * max(0.0, 1.0 - SMALL_WINDOW / count)
+        doubt = DOUBT * between * kurtosis_root / math.sqrt(count) * max(0.0, 1.0 - SMALL_WINDOW / count)
         scatter = room.drift[i] + max(0.0, (beyond[high] - beyond[low]) / count - doubt)
         if room.scatter[i] > ODD * (between + room.drift[i]):
             scatter = max(scatter, room.scatter[i] - between)
