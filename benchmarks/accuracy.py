@@ -35,7 +35,7 @@ INTRODUCTION = """\
 better than before. L1 is the sum of all errors over a level; EMD is how far groups are moved along the sizes,
 per region. The oracle knows each leaf's true curve, averaged over sizes nearby, and its scatter: L1 at the
 leaves that it reaches on the leaves' own answers, as a ratio to the version before. (It does not use the
-answers of other levels, nor that counts are whole and not negative, so it can be beaten.) This page is written
+answers of other levels, nor that counts are whole and not negative, so it can be beaten.) Written
 by the run that measured it."""
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
