@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,7 +25,9 @@ from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress, count_processors, no_progress
 from tallytree.releases.evidence import find_mechanism_of
+from tallytree.releases.flags import LIMITS, FlagLimits
 from tallytree.releases.interval_bounds import Intervals
+from tallytree.releases.kept_replicates import Replicate, ReplicateKeeper
 from tallytree.releases.released import MAKER, Kind, Released
 from tallytree.sizes import Sizes, count_sizes, find_whole
 from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
@@ -101,6 +103,8 @@ def add_intervals(
     replicates: int = REPLICATES,
     coverage: Exact = COVERAGE,
     seed: int = 0,
+    flags: FlagLimits = LIMITS,
+    keep_replicates: bool = False,
     progress: Progress = no_progress,
 ) -> Kind:
     """Return the same release with intervals for every count, and for sums, means and quantiles of sizes.
@@ -109,17 +113,22 @@ def add_intervals(
     the released counts, and a few more times on one of the replicates; equal seeds give equal noise.
     Everything is computed from the release alone, and costs no privacy.
 
+    Numbers are flagged by ``flags`` (:class:`tallytree.FlagLimits`). With ``keep_replicates`` the replicates
+    are kept and saved with the release, so that :meth:`tallytree.Release.estimate` need not make them anew.
+
     >>> import tallytree as tt
     >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
     >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
     >>> made = add_intervals(tt.release(counts, epsilon=1), replicates=10)
-    >>> made.to_arrow().column_names[-4:]
-    ['groups_low', 'groups_high', 'groups_bias', 'groups_error']
+    >>> made.to_arrow().column_names[-5:]
+    ['groups_low', 'groups_high', 'groups_bias', 'groups_error', 'flag']
     """
     if not isinstance(release, Released):
         raise IntervalsError("release must be a tallytree.Release.")
-    if not _has_room(release):
-        raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
+    check_room(release)
+    if not isinstance(flags, FlagLimits):
+        raise IntervalsError("flags must be a tallytree.FlagLimits.")
+    keeper = ReplicateKeeper(release.counts) if keep_replicates else None
     intervals = make_intervals(
         find_mechanism_of(release.manifest),
         release.measurements,
@@ -128,9 +137,11 @@ def add_intervals(
         replicates=replicates,
         coverage=coverage,
         seed=seed,
+        keeper=keeper,
         progress=progress,
     )
-    return replace(release, intervals=intervals, made_by=MAKER)
+    kept = None if keeper is None else keeper.finish(intervals.seed)
+    return replace(release, intervals=replace(intervals, limits=flags, kept=kept), made_by=MAKER)
 
 
 def make_intervals(
@@ -142,14 +153,13 @@ def make_intervals(
     replicates: int = REPLICATES,
     coverage: Exact = COVERAGE,
     seed: int = 0,
+    keeper: ReplicateKeeper | None = None,
     progress: Progress = no_progress,
 ) -> Intervals:
     """Make intervals for the counts that a mechanism found from measurements."""
     replicates = check_replicates(replicates)
-    share = _check_coverage(coverage)
-    start = find_whole(seed)
-    if start is None or not 0 <= start < 2**63:
-        raise IntervalsError("The seed must be a whole number, 0 or above.")
+    share = check_coverage(coverage)
+    start = check_seed(seed)
     method.require()
     plan = measurements.plan
     again = max(LEAST_REPLICATES, replicates // 5)
@@ -159,7 +169,7 @@ def make_intervals(
 
     released = [counts[level] for level in levels]
     cells, first = _make_pools(plan, released)
-    made = runner.run(released, seeds[:replicates], [cells, first])
+    made = runner.run(released, seeds[:replicates], [cells, first], keeper)
     # Post-processing changes its own results less: a second round of replicates measures by how much.
     cells_again, second = _make_pools(plan, made)
     runner.run(made, seeds[replicates:], [cells_again, second])
@@ -198,6 +208,12 @@ def find_obstacle(release: Released) -> str | None:
     return None
 
 
+def check_room(release: Released) -> None:
+    """Refuse a release of which replicates would take too much memory."""
+    if not _has_room(release):
+        raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
+
+
 def _has_room(release: Released) -> bool:
     plan = release.measurements.plan
     shapes = [plan.shape(level) for level in range(len(plan.levels))]
@@ -214,7 +230,16 @@ def check_replicates(replicates: object) -> int:
     return number
 
 
-def _check_coverage(coverage: Exact) -> Fraction:
+def check_seed(seed: object) -> int:
+    """Return the seed of replicates; refuse one that is not valid."""
+    start = find_whole(seed)
+    if start is None or not 0 <= start < 2**63:
+        raise IntervalsError("The seed must be a whole number, 0 or above.")
+    return start
+
+
+def check_coverage(coverage: Exact) -> Fraction:
+    """Return the coverage of intervals; refuse one that is not valid."""
     share = parse_exact(coverage, "coverage")
     if not Fraction(1, 2) <= share <= Fraction(99, 100):
         raise IntervalsError("The coverage must be from 0.5 to 0.99.")
@@ -233,8 +258,19 @@ class _Runner:
         counts: Sequence[Ints],
         seeds: Sequence[int],
         pools: Sequence[Sequence[CellPool | SummaryPool]],
+        keeper: ReplicateKeeper | None = None,
     ) -> list[Ints]:
         """Add each replicate of ``counts`` to the pools, level by level; return the last replicate."""
+        for made in self.draw(counts, seeds):
+            for pool in pools:
+                for level, values in enumerate(made):
+                    pool[level].add(values)
+            if keeper is not None:
+                keeper.add(Replicate(counts, made))
+        return made
+
+    def draw(self, counts: Sequence[Ints], seeds: Sequence[int]) -> Iterator[list[Ints]]:
+        """Yield each replicate of ``counts``."""
         answered = answer_again(self.plan, counts)
 
         def make(_: int, seed: int) -> list[Ints]:
@@ -247,8 +283,24 @@ class _Runner:
         together = count_processors() if is_shared else 1
         for first in range(0, len(seeds), together):
             for made in share_work(make, seeds[first : first + together]):
-                for pool in pools:
-                    for level, values in enumerate(made):
-                        pool[level].add(values)
+                yield made
                 self.report(1)
-        return made
+
+
+def draw_replicates(
+    method: Mechanism,
+    measurements: Measurements,
+    counts: Sequence[Ints],
+    *,
+    total: int,
+    replicates: int,
+    seed: int,
+    progress: Progress = no_progress,
+) -> Iterator[Replicate]:
+    """Draw the replicates from which :func:`make_intervals` makes intervals, with the same seed the same."""
+    method.require()
+    seeds = np.random.SeedSequence(seed).generate_state(replicates, np.uint64).tolist()
+    runner = _Runner(method, measurements.plan, total, progress("Making replicates", replicates))
+    known = [counts[level] for level in range(len(measurements.plan.levels))]
+    for made in runner.draw(known, seeds):
+        yield Replicate(known, made)
