@@ -16,7 +16,19 @@ def parameters(function: object) -> list[str]:
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
     functions |= {"add_intervals", "compare", "release", "sign", "simulate", "verify"}
-    data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
+    data = {
+        "Bounds",
+        "Engine",
+        "Estimate",
+        "Estimates",
+        "FlagLimits",
+        "GroupCounts",
+        "Hierarchy",
+        "Ledger",
+        "Measurements",
+        "Plan",
+        "Release",
+    }
     data |= {"Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
@@ -50,6 +62,8 @@ def test_signatures() -> None:
     ]  # fmt: skip
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
+    assert parameters(tt.Release.estimate)[:5] == ["self", "function", "regions", "sizes", "statistic"]
+    assert parameters(tt.Release.estimate_areas)[:4] == ["self", "areas", "sizes", "statistic"]
     assert parameters(tt.sign) == ["folder", "key"]
     assert parameters(tt.verify) == ["folder", "key", "sha256", "recompute"]
     assert parameters(tt.compare) == ["a", "b", "level", "top", "size", "groups"]

@@ -81,7 +81,8 @@ class Estimator:
     ) -> Selection:
         """Select regions, sizes and a statistic of the release."""
         plan = self.release.measurements.plan
-        return select(plan, locate(plan.hierarchy, regions), sizes=sizes, statistic=statistic)
+        located = locate(plan.hierarchy, regions)
+        return select(plan, located, sizes=sizes, statistic=statistic, words=self.release.words)
 
     def select_areas(
         self, areas: Mapping[str, Iterable[RegionPath]], sizes: SizeRange | None, statistic: str
@@ -95,7 +96,14 @@ class Estimator:
         ends = np.cumsum(list(map(len, lists.values())))[:-1]
         parts = zip(np.split(located.level, ends), np.split(located.place, ends), strict=True)
         return [
-            select(plan, Located(*part), sizes=sizes, statistic=statistic, name=name)
+            select(
+                plan,
+                Located(*part),
+                sizes=sizes,
+                statistic=statistic,
+                words=self.release.words,
+                name=name,
+            )
             for name, part in zip(lists, parts, strict=True)
         ]
 

@@ -28,6 +28,7 @@ from tallytree.sizes import (
     name_size,
     show_sizes,
 )
+from tallytree.words import PLAIN, Words
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -51,35 +52,34 @@ class Measure:
     """What no value goes beyond."""
 
 
-TITLES = {
-    "groups": "Groups",
-    "size_sum": "Sum of sizes",
-    "size_mean": "Mean size",
-    "size_sum_least": "Sum of sizes, at least",
-    "size_mean_least": "Mean size, at least",
+TITLES: dict[str, Callable[[Words], str]] = {
+    "groups": lambda words: words.say("Groups"),
+    "size_sum": lambda words: "Sum of sizes",
+    "size_mean": lambda words: words.mean,
+    "size_sum_least": lambda words: "Sum of sizes, at least",
+    "size_mean_least": lambda words: words.mean_least,
 }
 
 
-def find_measure(name: object, sizes: Sizes) -> Measure:
+def find_measure(name: object, sizes: Sizes, words: Words = PLAIN) -> Measure:
     """Return the measure of that name, for groups of these sizes: those that are selected."""
     if name == SHARE:
-        return Measure(SHARE, "Share of groups", "share", _find_shares, (0.0, 1.0))
-    told = {statistic.name: statistic for statistic in list_statistics(sizes)}
+        return Measure(SHARE, words.say("Share of groups"), "share", _find_shares, (0.0, 1.0))
     if isinstance(name, str) and name.startswith(QUANTILE):
         share = _read_share(name.removeprefix(QUANTILE))
-        title = f"Size that {_percent(share)} of groups do not exceed"
+        title = words.say(f"Size that {float(100 * share):g} % of groups do not exceed")
         return Measure(name, title, "size", lambda part, whole: part.quantile(share), _float_ends(sizes))
-    known = [*told, SHARE, f"{QUANTILE}0.9"]
-    least = f"{name}_least"
-    if isinstance(name, str) and name not in told and least in told:
-        name = least  # of classes only the least is known
+    told = {statistic.name: statistic for statistic in list_statistics(sizes)}
+    if f"{name}_least" in told:
+        name = f"{name}_least"  # of classes only the least is known
     if not isinstance(name, str) or name not in told:
+        known = [*told, SHARE, f"{QUANTILE}0.9"]
         raise IntervalsError(f"There is no statistic {show(name)}: {name_choices(name, known)}")
     statistic = told[name]
-    title = TITLES.get(name, f"{name[:1].upper()}{name[1:]}")
+    plain = f"{name[:1].upper()}{name[1:]}{' size' if statistic.kind == 'size' else ''}"
     return Measure(
         name,
-        title,
+        TITLES[name](words) if name in TITLES else plain,
         statistic.kind,
         lambda part, whole: np.asarray(statistic.find(part), dtype=np.float64),
         statistic.limits(sizes),
@@ -102,10 +102,6 @@ def _read_share(text: str) -> Fraction:
             f"{show(QUANTILE + text)} is not a quantile: give a share between 0 and 1, as in 'quantile:0.9'."
         )
     return share
-
-
-def _percent(share: Fraction) -> str:
-    return f"{float(100 * share):g} %"
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,12 +164,13 @@ def select(
     *,
     sizes: SizeRange | None,
     statistic: object,
+    words: Words = PLAIN,
     name: str = "",
 ) -> Selection:
     """Select located regions, a range of sizes (None: all) and a statistic, of the release of a plan."""
     places = find_places(plan.sizes, sizes)
     regions = group_by_level(plan.hierarchy, located)
-    measure = find_measure(statistic, cut_range(plan.sizes, places))
+    measure = find_measure(statistic, cut_range(plan.sizes, places), words)
     every = places == slice(0, count_sizes(plan.sizes))
     is_public = measure.name == "groups" and every and are_public(plan, regions)
     said = name or _name_regions(plan.hierarchy, regions)

@@ -31,6 +31,7 @@ from tallytree.releases.evidence import (
     check_solution,
     check_statement,
 )
+from tallytree.releases.flags import FLAGS
 from tallytree.releases.interval_bounds import (
     INTERVALS,
     SUMMARIES,
@@ -263,10 +264,12 @@ class Released:
                 f"{get_total(self.counts, index):,}",
                 show_short(level.loss),
                 f"± {accuracy.reach:,}",
+                *([FLAGS[self.usefulness[index].verdict]] if self.usefulness else []),
             ]
             for index, (level, accuracy) in enumerate(zip(plan.levels, find_accuracy(plan), strict=True))
         ]
         columns = ["level", "regions", say("groups"), plan.unit.name, "95 % of the noise within"]
+        columns += ["released counts"] if self.usefulness else []
         return write_box(
             tag("span", shorten(self.words.title)) if self.words.title else self._name_root(),
             write_paragraph(

@@ -15,6 +15,7 @@ from tallytree.privacy.accuracy import find_deviation
 from tallytree.privacy.plan import Plan
 from tallytree.releases.flags import FLAGS, Flag, find_relative_errors
 from tallytree.releases.interval_bounds import CellBounds, Intervals, SummaryBounds
+from tallytree.releases.manifest import Manifest
 from tallytree.solvers.checks import Check
 
 Ints = npt.NDArray[np.int64]
@@ -60,14 +61,12 @@ class LevelUsefulness:
             "count.",
         ]
         errors = [
-            f"{what} is known to ± {_percent(error)}"
+            f"{what} to {_percent(error)}"
             for what, error in (("number of groups", self.groups_error), ("mean size", self.mean_error))
             if error
         ]
         if errors:
-            words.append(
-                f"A typical region's {' and its '.join(errors)}.".replace(" to ", " is known to ", 1)
-            )
+            words.append(f"In a typical region, intervals hold the {' and the '.join(errors)}.")
         return " ".join(words)
 
 
@@ -140,6 +139,12 @@ def check_usefulness(
     example = "the manifest says something else" if wrong else ""
     statement = "how useful each level is follows from its intervals"
     return (Check("usefulness", statement, int(wrong), example),)
+
+
+def read_usefulness(manifest: Manifest) -> tuple[LevelUsefulness, ...]:
+    """Return what a manifest states, which :func:`check_usefulness` must have checked."""
+    stated = manifest.get("intervals") or {}
+    return tuple(LevelUsefulness(**level) for level in stated.get("usefulness", ()))
 
 
 # Before anything is measured, from the plan and public facts alone.
