@@ -16,20 +16,8 @@ def parameters(function: object) -> list[str]:
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
     functions |= {"add_intervals", "compare", "release", "sign", "simulate", "verify"}
-    data = {
-        "Bounds",
-        "Engine",
-        "Estimate",
-        "Estimates",
-        "FlagLimits",
-        "GroupCounts",
-        "Hierarchy",
-        "Ledger",
-        "Measurements",
-        "Plan",
-        "Release",
-    }
-    data |= {"Simulation", "SizeClasses", "Solution", "Words"}
+    data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
+    data |= {"Estimate", "Estimates", "FlagLimits", "Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from tallytree.errors import HierarchyError, IntervalsError, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import Names
 from tallytree.privacy.plan import Plan
 
 Ints = npt.NDArray[np.int64]
@@ -40,7 +41,7 @@ def locate(hierarchy: Hierarchy, paths: Iterable[RegionPath] | None) -> Located:
     index = np.full(len(names), -1)
     for level in range(int(depth.max())):
         some = np.flatnonzero(depth > level)
-        own = pa.array([names[row][level] for row in some.tolist()], pa.large_string())
+        own = _encode_names([names[row][level] for row in some.tolist()])
         index[some] = hierarchy.find_children(level, index[some], own)
     for row in np.flatnonzero(index < 0).tolist():
         hierarchy.find(names[row])  # says what is wrong with it
@@ -48,6 +49,13 @@ def locate(hierarchy: Hierarchy, paths: Iterable[RegionPath] | None) -> Located:
 
 
 _NO_PATHS = 'The regions must be a list of paths, such as [("US", "GA"), ("US", "NY")].'
+
+
+def _encode_names(names: Sequence[str]) -> Names:
+    try:
+        return pa.array(names, pa.large_string())
+    except UnicodeEncodeError:
+        raise HierarchyError("A name is not valid text: it cannot be written as UTF-8.") from None
 
 
 def _read_path(hierarchy: Hierarchy, path: RegionPath) -> tuple[str, ...]:
@@ -64,7 +72,9 @@ def _read_path(hierarchy: Hierarchy, path: RegionPath) -> tuple[str, ...]:
     fits = [way for way in _split(names, len(hierarchy.levels)) if _has(hierarchy, way)]
     if len(fits) > 1:
         raise IntervalsError(f"{show(path)} fits several regions, because names have slashes in them.")
-    return fits[0] if fits else names[: len(hierarchy.levels) + 1]
+    if not fits:
+        hierarchy.find(names)  # says what is wrong with it
+    return fits[0]
 
 
 def _have_slashes(hierarchy: Hierarchy) -> bool:

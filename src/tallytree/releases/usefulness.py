@@ -169,7 +169,8 @@ def warn_of_noise(plan: Plan, total: int) -> str:
         return ""
     return (
         f"The noise is larger than the public total: it is within ± {reach:,.0f} (95 %) even for the whole, "
-        f"which has {total:,} groups. The release will be mostly noise: give it a larger epsilon."
+        f"which has {total:,} group{'s'[: total != 1]}. The release will be mostly noise: give it a "
+        "larger epsilon."
     )
 
 
