@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 from typing import NamedTuple
 
 DIGITS = 2
@@ -38,17 +40,9 @@ def round_to_interval(value: float, low: float, high: float) -> Rounded:
     )
 
 
-def _show(number: float, places: int, towards: object) -> str:
+def _show(number: float, places: int, towards: Callable[[Fraction], int]) -> str:
     if not math.isfinite(number):
         return ""
-    if isinstance(number, int) and places >= 0:
-        return f"{number:,}"
-    assert callable(towards)
-    shown = towards(_tidy(number * 10.0**places)) / 10.0**places
-    return f"{shown:,.{max(0, places)}f}"
-
-
-def _tidy(number: float) -> float:
-    """Return the whole number that a product of floats just misses."""
-    whole = round(number)
-    return float(whole) if abs(number - whole) < 1e-6 * max(1.0, abs(whole)) * 1e-3 else number
+    unit = Fraction(10) ** -places
+    shown = towards(Fraction(str(number)) / unit) * unit  # as it is written: 0.3 is three tenths
+    return f"{float(shown):,.{places}f}" if places > 0 else f"{int(shown):,}"
