@@ -39,9 +39,9 @@ def verify(
         print_json(verification.to_dict())
     else:
         print_checks(verification)
-        print_text(verification.describe() if verification else "The release failed its checks.")
         if verification:
             manifest = parse_manifest(read_manifest(folder / MANIFEST).decode())
             print_usefulness(read_usefulness(manifest), read_words(manifest["data"]))
+        print_text(verification.describe() if verification else "The release failed its checks.")
     if not verification:
         raise typer.Exit(1)
