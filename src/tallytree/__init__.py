@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tallytree.counts.people import count_groups as count_groups
     from tallytree.counts.region_tables import read_hierarchy as read_hierarchy
     from tallytree.hierarchy import Hierarchy as Hierarchy
+    from tallytree.intervals.estimates import Estimate as Estimate
+    from tallytree.intervals.estimates import Estimates as Estimates
     from tallytree.intervals.replicates import add_intervals as add_intervals
     from tallytree.ledger.ledger import Ledger as Ledger
     from tallytree.mechanisms.base import Mechanism as Mechanism
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tallytree.publishing.pipeline import release as release
     from tallytree.publishing.publisher import Release as Release
     from tallytree.publishing.publisher import load as load
+    from tallytree.releases.flags import FlagLimits as FlagLimits
     from tallytree.releases.signatures import sign as sign
     from tallytree.releases.signatures import verify as verify
     from tallytree.research.evaluation import Simulation as Simulation
@@ -38,6 +41,9 @@ __version__ = "0.2.0"
 _HOMES = {
     "Bounds": "privacy.neighbours",
     "Engine": "counts.engines.session",
+    "Estimate": "intervals.estimates",
+    "Estimates": "intervals.estimates",
+    "FlagLimits": "releases.flags",
     "GroupCounts": "counts.group_counts",
     "Hierarchy": "hierarchy",
     "Ledger": "ledger.ledger",

@@ -422,7 +422,7 @@ def test_intervals_are_the_same_for_the_same_seed(release: tt.Release) -> None:
 
 def test_adding_intervals_changes_nothing_else(release: tt.Release) -> None:
     assert release.verify().passed
-    assert release.to_arrow().column_names[-5:] == ["groups", *BOUNDS]
+    assert release.to_arrow().column_names[-6:] == ["groups", *BOUNDS, "flag"]
     table = release.to_arrow().to_pandas()
     assert (table.groups_low <= table.groups_high).all()
     assert table.groups.sum() == 3 * release.total
@@ -541,7 +541,7 @@ def test_changed_intervals_are_found(release: tt.Release, tmp_path: Path, name: 
     release.save(tmp_path / "r", replicates=0)
     table = pa_parquet.read_table(tmp_path / "r" / name)
     changed = table.set_column(
-        table.num_columns - 1, table.column_names[-1], pa.chunked_array([np.zeros(table.num_rows)])
+        table.num_columns - 2, table.column_names[-2], pa.chunked_array([np.zeros(table.num_rows)])
     )
     pa_parquet.write_table(changed, tmp_path / "r" / name)
     failed = [check.name for check in tt.load(tmp_path / "r").verify().checks if check.failed]

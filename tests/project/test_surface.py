@@ -17,7 +17,7 @@ def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
     functions |= {"add_intervals", "compare", "release", "sign", "simulate", "verify"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
-    data |= {"Simulation", "SizeClasses", "Solution", "Words"}
+    data |= {"Estimate", "Estimates", "FlagLimits", "Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None
@@ -50,6 +50,8 @@ def test_signatures() -> None:
     ]  # fmt: skip
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
+    assert parameters(tt.Release.estimate)[:5] == ["self", "function", "regions", "sizes", "statistic"]
+    assert parameters(tt.Release.estimate_areas)[:4] == ["self", "areas", "sizes", "statistic"]
     assert parameters(tt.sign) == ["folder", "key"]
     assert parameters(tt.verify) == ["folder", "key", "sha256", "recompute"]
     assert parameters(tt.compare) == ["a", "b", "level", "top", "size", "groups"]

@@ -27,8 +27,10 @@ from tallytree.progress import Progress, no_progress
 if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts
     from tallytree.publishing.publisher import Published, Release
+    from tallytree.releases.usefulness import LevelUsefulness
     from tallytree.research.reproduction.measuring import Tell
     from tallytree.solvers.checks import Verification
+    from tallytree.words import Words
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -226,6 +228,12 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     Console().print(table)
 
 
+def print_plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table with a tab between cells, which documents and spreadsheets take as a table."""
+    for row in (columns, *rows):
+        typer.echo("\t".join(map(make_safe, row)))
+
+
 def print_text(text: str, *, end: str = "\n") -> None:
     """Print a paragraph, wrapped to the terminal; a line end in it, as in a name, begins no new line."""
     from rich.console import Console
@@ -266,6 +274,7 @@ def publish_and_tell(
     *,
     replace: bool = False,
     replicates: int | None,
+    keep_replicates: bool = False,
     quiet: bool,
 ) -> Published:
     """Make a release and write its folder; say what is missing in it, also after an interruption."""
@@ -274,7 +283,12 @@ def publish_and_tell(
     try:
         with show_progress(quiet=quiet) as progress:
             done = publish(
-                lambda: make(progress), folder, replace=replace, replicates=replicates, progress=progress
+                lambda: make(progress),
+                folder,
+                replace=replace,
+                replicates=replicates,
+                keep_replicates=keep_replicates,
+                progress=progress,
             )
     except BaseException as error:
         for note in getattr(error, "__notes__", ()):
@@ -345,6 +359,7 @@ def describe_intervals(release: Release) -> dict[str, object]:
         "intervals": {
             **found.to_dict(),
             "mean_width": dict(zip(release.hierarchy.levels, widths, strict=True)),
+            "usefulness": [level.to_dict() for level in release.usefulness],
         }
     }
 
@@ -374,6 +389,12 @@ def print_intervals(release: Release) -> None:
         ["level", "median half-width", "widest", "zeros within noise"],
         rows,
     )
+
+
+def print_usefulness(levels: Sequence[LevelUsefulness], words: Words) -> None:
+    """Print how useful the numbers of each level are, after post-processing."""
+    for level in levels:
+        print_text(f"{level.level}: {words.say(level.describe())}")
 
 
 def print_opening(folder: Path) -> None:

@@ -163,9 +163,34 @@ MANUALS = {
                 "More replicates, and 95 % coverage.",
                 "tallytree intervals release --replicates 100 --coverage 0.95",
             ),
+            (
+                "With what 'tallytree estimate' needs to answer at once.",
+                "tallytree intervals release --keep-replicates",
+            ),
         ),
         exit_codes=f"{DONE}, or a release that fails its checks",
-        see_also=("tallytree unbiased", "tallytree report", "docs/intervals.md"),
+        see_also=("tallytree estimate", "tallytree unbiased", "docs/intervals.md"),
+    ),
+    "estimate": Manual(
+        examples=(
+            (
+                "Households of three and more in two states.",
+                "tallytree estimate release --region all/GA --region all/NY --sizes 3:",
+            ),
+            (
+                "The difference of their mean sizes.",
+                "tallytree estimate release --region all/GA --against all/NY \\\n    --statistic size_mean",
+            ),
+            (
+                "The share of one-person households in areas of your own, to paste.",
+                "tallytree estimate release --areas areas.csv --sizes 1:1 \\\n    --statistic share --table",
+            ),
+            (
+                "The median of every county, for a script.",
+                "tallytree estimate release --each county --statistic median --json",
+            ),
+        ),
+        see_also=("tallytree intervals --keep-replicates", "docs/estimates.md"),
     ),
     "unbiased": Manual(
         examples=(

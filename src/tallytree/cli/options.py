@@ -1,13 +1,18 @@
 """The options that several commands share."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tallytree.errors import show
+from tallytree.errors import IntervalsError, show
 from tallytree.sizes import is_decimal_numeral, is_whole_numeral
+
+if TYPE_CHECKING:
+    from tallytree.releases.flags import FlagLimits
 
 MOST_DIGITS = 40
 
@@ -17,6 +22,32 @@ def parse_whole(value: str | int) -> int:
     if not is_whole_numeral(str(value).strip()) or len(str(value)) > MOST_DIGITS:
         raise typer.BadParameter(f"{show(value)} is not a valid integer.")
     return int(value)
+
+
+def parse_size_range(text: str | None) -> tuple[int | None, int | None] | None:
+    """Parse a range of sizes: LOW:HIGH, of which either may be left out, or one size."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    if not colon:
+        high = low
+    ends = [end.strip() for end in (low, high)]
+    if not any(ends) or not all(
+        not end or (is_whole_numeral(end) and len(end) <= MOST_DIGITS) for end in ends
+    ):
+        raise IntervalsError(f"The sizes {show(text)} are not a range such as 3:5, 3: or :5.")
+    first, last = (int(end) if end else None for end in ends)
+    return first, last
+
+
+def parse_flags(text: str) -> FlagLimits:
+    """Parse the limits of flags: GOOD,CARE."""
+    from tallytree.releases.flags import FlagLimits
+
+    good, comma, care = text.partition(",")
+    if not comma:
+        raise IntervalsError(f"The limits of flags {show(text)} are not a pair such as 0.25,0.5.")
+    return FlagLimits(good.strip(), care.strip())
 
 
 def parse_seconds(value: str | float) -> float:
@@ -217,6 +248,24 @@ Threads = Annotated[
     ),
 ]
 
+
+KeepReplicates = Annotated[
+    bool,
+    typer.Option("--keep-replicates", help="Keep the replicates in the folder, for 'tallytree estimate'."),
+]
+KeepReplicatesOrNot = Annotated[
+    bool | None,
+    typer.Option("--keep-replicates", help="Keep the replicates in the folder, for 'tallytree estimate'."),
+]
+FlagShares = Annotated[
+    str,
+    typer.Option(
+        "--flags",
+        help="The largest relative errors of numbers that are good, and of those usable with care.",
+        metavar="GOOD,CARE",
+    ),
+]
+USUAL_FLAGS = "0.25,0.5"
 
 NOT_SETTINGS = ("spec", "as_json")
 

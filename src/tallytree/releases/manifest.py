@@ -82,7 +82,10 @@ KEYS: dict[str, tuple[str, ...]] = {
     "data": ("levels", "regions", "sizes", "classes", "total", "frame", "words"),
     "mechanism": ("name", "revision", "symbol", "options", "exact"),
     "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
-    "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
+    "intervals": (
+        *("coverage", "replicates", "seed", "columns", "statistics", "flags", "kept"),
+        "usefulness",
+    ),
 }
 """The keys that each part of a manifest may have. Those of "privacy" follow from the plan, and the check of
 the statement compares them one by one; so do other checks with "files" and a mechanism's options."""
