@@ -55,12 +55,18 @@ def test_a_manifest_without_a_revision_is_of_the_first(tmp_path: Path) -> None:
     assert verify(folder)["solution"].passed
 
 
-def test_the_folder_of_the_first_version_is_solved_again_or_said_not_to_be() -> None:
+def test_the_folder_of_the_first_version_is_said_not_to_be_solved_again() -> None:
     checks = verify(EARLIER)
     assert not any(check.failed for check in checks.values())
     assert checks["mechanism"].passed
-    can = CumulativeJoint.revision == 1 or 1 in CumulativeJoint.earlier
-    assert checks["solution"].passed == can
+    assert not checks["solution"].made
+    assert "solved by revision 1 of cumulative-joint" in checks["solution"].statement
+
+
+def test_what_the_first_revision_did_without_smoothing_is_solved_again(tmp_path: Path) -> None:
+    folder = make(tmp_path / "out", smooth=False)
+    restate(folder, lambda part: part.update(revision=1))
+    assert verify(folder)["solution"].passed
 
 
 def test_after_a_change_of_the_algorithm_all_but_the_solution_is_checked(
