@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from importlib.resources import files
 from pathlib import Path
 
 from tallytree.errors import ReportError, show
@@ -13,6 +9,7 @@ from tallytree.files import write_whole
 from tallytree.markup import Html, join, name, tag, write_json
 from tallytree.releases.released import Released
 from tallytree.report.map_shapes import ShapeMap
+from tallytree.report.offline_page import build_page, embed_text
 from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
     write_accuracy,
@@ -24,24 +21,18 @@ from tallytree.report.report_sections import (
 from tallytree.solvers.checks import Verification
 
 SCRIPTS = (
-    "data",
-    "numbers",
-    "figures",
-    "elements",
-    "search",
-    "icicle",
-    "map",
-    "chart",
-    "downloads",
-    "explorer",
+    "data.js",
+    "numbers.js",
+    "figures.js",
+    "elements.js",
+    "search.js",
+    "icicle.js",
+    "map.js",
+    "chart.js",
+    "downloads.js",
+    "explorer.js",
 )
 """The parts of the script, in order."""
-
-POLICY = (
-    "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
-"""What the page may load: its own script and style, by their digests, and nothing else."""
 
 
 def write_page(release: Released, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
@@ -54,12 +45,8 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         )
     root, words = content.facts["levels"][0]["names"][0], release.words
     heading = words.title or f"{root[:100]}: {words.say('groups by size')}"
-    style, script = Html(_read("style.css")), Html(_join_scripts())
     parts = {
-        "policy": _write_policy(script=script, style=style),
         "title": tag("title", heading),
-        "style": style,
-        "script": script,
         "heading": name(words.title) if words.title else join(name(root), words.say(": groups by size")),
         "groups": words.say("groups"),
         "Groups": words.say("Groups"),
@@ -71,38 +58,20 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         "source": write_source(release),
         "data": _write_data(content, shapes),
     }
-    # In one pass: what is filled in is not searched again, whatever it holds.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(parts[found[1]]), _read("page.html"))
+    return build_page("page.html", parts, styles=["style.css"], scripts=SCRIPTS)
 
 
 def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
     facts = dict(content.facts)
     if shapes is not None:
         facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
-    pieces = [tag("script", write_json(facts), type="application/json", id="facts")]
+    pieces = [embed_text(write_json(facts), "facts", "json")]
     texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
     texts |= {f"figures-{index}": text for index, text in enumerate(content.figures)}
     if shapes is not None:
         texts["shapes"] = shapes.text
-    pieces += [tag("script", Html(text), type="application/base64", id=key) for key, text in texts.items()]
+    pieces += [embed_text(Html(text), key, "base64") for key, text in texts.items()]
     return join(*pieces)
-
-
-def _write_policy(*, script: str, style: str) -> str:
-    return POLICY.format(script=_digest(script), style=_digest(style))
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _join_scripts() -> str:
-    sections = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{sections}\n}})();\n'
-
-
-def _read(name: str) -> str:
-    return (files("tallytree.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 # The report as a file.

@@ -4,10 +4,9 @@ const MARGIN = { top: 14, right: 10, bottom: 44, left: 62 };
 const SIDE_BY_SIDE = 12; // pixels a size needs for two bars; below that B is a line
 
 class Chart {
-  constructor(zoomed) {
-    this.zoomed = zoomed;
-    this.box = byId("chart");
-    this.readout = byId("readout");
+  /** box: where it is drawn; readout: where one size is told; zoomed: called with a range that was dragged, if that zooms. */
+  constructor(box, readout, zoomed = null) {
+    Object.assign(this, { box, readout, zoomed });
     this.drawing = svg("svg", { "aria-hidden": "true" });
     this.handle = html("div", { role: "slider", tabindex: "0", class: "handle", "aria-label": "Size to read out", "aria-orientation": "horizontal" });
     this.box.append(this.drawing, this.handle);
@@ -187,7 +186,7 @@ class Chart {
   #drag(event) {
     const first = this.#sizeAt(event);
     this.#read(first);
-    if (event.pointerType === "touch" || event.button !== 0) return;
+    if (!this.zoomed || event.pointerType === "touch" || event.button !== 0) return;
     const show = (next) => {
       const [low, high] = [first, this.#sizeAt(next)].sort((p, q) => p - q);
       const wide = Math.abs(next.clientX - event.clientX) > 6 && high > low;

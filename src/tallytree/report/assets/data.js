@@ -1,9 +1,5 @@
 // ---- The data of the page: regions and their counts (written by report_content.py) ----
 
-function readFacts() {
-  return JSON.parse(document.getElementById("facts").textContent);
-}
-
 async function readBytes(id) {
   const text = atob(document.getElementById(id).textContent);
   const packed = new Uint8Array(text.length);

@@ -41,12 +41,3 @@ function listAll(regions) {
   }
   return csv(rows);
 }
-
-function download(name, text) {
-  const address = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-  const link = html("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}

@@ -1,5 +1,10 @@
 // ---- Elements of the page. Data become text and attributes, never markup. ----
 
+/** What a page knows when it opens. */
+function readFacts() {
+  return JSON.parse(document.getElementById("facts").textContent);
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function byId(id) {
@@ -65,4 +70,14 @@ function setUpTheme(button) {
   });
   button.hidden = false;
   apply();
+}
+
+/** Saves a file. */
+function download(name, text, kind = "text/csv") {
+  const address = URL.createObjectURL(new Blob([text], { type: `${kind};charset=utf-8` }));
+  const link = html("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

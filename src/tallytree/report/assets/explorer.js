@@ -19,7 +19,7 @@ class Explorer {
     const picking = { pick: (node, options) => this.pick(node, options), compare: (node) => this.compare(node) };
     this.icicle = new Icicle(regions, this.shades, picking);
     this.map = mapBytes && new RegionMap(regions, this.shades, mapBytes, picking.pick);
-    this.chart = new Chart((from, to) => this.#setRange("own", from, to));
+    this.chart = new Chart(byId("chart"), byId("readout"), (from, to) => this.#setRange("own", from, to));
     this.search = new Search(regions, (node) => this.pick(node));
     this.#connect();
     this.#explainLeftOut();
