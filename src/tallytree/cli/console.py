@@ -75,6 +75,7 @@ EXACT = {
     "total",
     "spent",
     "remaining",
+    "limit",
     "charged",
     "amount",
     "sensitivity",

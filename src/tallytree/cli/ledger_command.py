@@ -11,7 +11,8 @@ from tallytree.cli.console import Json, print_checks, print_json, print_table, p
 from tallytree.cli.manuals import Group, add_command, join_lines
 
 if TYPE_CHECKING:
-    from tallytree.ledger.entries import Entry
+    from tallytree.ledger.entries import Balance, Entry
+    from tallytree.ledger.periods import Per
     from tallytree.privacy.neighbours import Protected, TotalKind
 
 DESCRIPTION = """\
@@ -59,13 +60,22 @@ def create(
             help="With --protect group: whether the list of groups is public.", metavar="public|private"
         ),
     ] = "private",
+    limit: Annotated[
+        str | None,
+        typer.Option(help="The most that may be spent in each period: needs --per.", metavar="E"),
+    ] = None,
+    per: Annotated[
+        str | None,
+        typer.Option(help="The period of --limit, in UTC.", metavar="month|quarter|year"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Give a dataset its total budget, in a new or an existing ledger.
 
     Releases made with --ledger are charged to it, and refused when it is used up. With --delta the budget is
     kept as a rho of zero-concentrated differential privacy, which releases with Gaussian noise need; others
-    may be charged to it too.
+    may be charged to it too. With --limit and --per it renews: each month, quarter or year (UTC) allows so
+    much of the total, and what is left of that is not carried over.
     """
     from tallytree.ledger.entries import name_unit
     from tallytree.ledger.ledger import Ledger
@@ -79,13 +89,22 @@ def create(
         rho=rho,
         protect=cast("Protected", protect),
         total=cast("TotalKind", total),
+        limit=limit,
+        per=cast("Per | None", per),
     )
     balance = ledger.balance(dataset)
     unit = name_unit(balance.unit, balance.whom)
     if as_json:
-        print_json({"dataset": balance.dataset, "unit": unit, "total": str(balance.total)})
+        told = {"dataset": balance.dataset, "unit": unit, "total": str(balance.total)}
+        print_json({**told, **describe_limit(balance)})
         return
-    print_text(f"Dataset {balance.dataset} has the budget {unit} = {show_exact(balance.total)}.")
+    each = balance.limit and f", of which at most {show_exact(balance.limit.amount)} per {balance.limit.per}"
+    print_text(f"Dataset {balance.dataset} has the budget {unit} = {show_exact(balance.total)}{each or ''}.")
+
+
+def describe_limit(balance: Balance) -> dict[str, str]:
+    """Return the limit of a dataset for programs: nothing where there is none."""
+    return {} if balance.limit is None else {"limit": str(balance.limit.amount), "per": balance.limit.per}
 
 
 def show(place: Place, as_json: Json = False) -> None:
@@ -106,6 +125,7 @@ def show(place: Place, as_json: Json = False) -> None:
                 "total": str(balance.total),
                 "spent": str(balance.spent),
                 "remaining": str(balance.remaining),
+                **describe_limit(balance),
                 "charges": balance.charges,
             }
             for balance in balances

@@ -188,6 +188,6 @@ def _fail(
             print_remedies(error.remedies)
         if "--json" in sys.argv[1:]:
             with suppress(OSError, ValueError):  # nobody reads it, and the exit code says most of it
-                print_json(describe_failure(kind, message, outcome))
+                print_json(describe_failure(kind, message, outcome, error))
                 sys.stdout.flush()
     sys.exit(kind.exit_code)

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -18,6 +17,7 @@ from tallytree.errors import InputError, LedgerError, show
 from tallytree.ledger.entries import (
     CHARGE,
     CREATE,
+    LIMIT,
     Balance,
     Balances,
     Entry,
@@ -29,6 +29,7 @@ from tallytree.ledger.entries import (
     follow,
     name_unit,
 )
+from tallytree.ledger.periods import Limit, Per, check_per
 from tallytree.ledger.receipts import NOTHING, Attempt, Receipt, note
 from tallytree.privacy.budget import Budget, Exact, Loss, UnitName, check_epsilon
 from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind, check_kinds
@@ -131,12 +132,16 @@ class Ledger:
         rho: Exact | None = None,
         protect: Protected = "person",
         total: TotalKind = "private",
+        limit: Exact | None = None,
+        per: Per | None = None,
     ) -> Self:
         """Give a dataset its total budget, in a new ledger or an existing one.
 
         The budget is an epsilon; or with ``delta``, for releases with Gaussian noise, the largest rho that
         implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed later. It is what a person may lose;
         with ``protect="group"``, what a whole group may, and then all releases have the same kind of total.
+        A ``limit`` ``per`` "month", "quarter" or "year" (UTC), in the same unit as the total, bounds what is
+        spent in each of them; what is left of it at the end is not carried over.
         """
         name = _check_name(dataset)
         whom = check_kinds(Neighbours(protect=protect, total=total)).whom
@@ -145,13 +150,19 @@ class Ledger:
         if settled is not None:
             check_delta(settled)
         unit: UnitName = "epsilon" if settled is None else "rho"
+        restriction = _settle_limit(name, limit, per, rho=rho, delta=delta)
 
         def begin(transaction: Transaction, is_new: bool) -> None:
             record = Record([], {}) if is_new else trust(transaction.read())
             # The random name distinguishes ledgers that are created in the same second.
-            what = f"total budget {secrets.token_hex(8)}"
-            entry = _write_next(record, name, CREATE, name_unit(unit, whom), amount, what)
-            transaction.append(entry)
+            news = [(CREATE, amount, f"total budget {secrets.token_hex(8)}")]
+            if restriction is not None:
+                news.append((LIMIT, restriction.amount, restriction.write()))
+            time = transaction.read_clock()
+            for kind, number, what in news:
+                entry = _write_next(record, name, kind, name_unit(unit, whom), number, what, time)
+                transaction.append(entry)
+                record = Record([*record.entries, entry], record.balances)
             transaction.commit()
 
         write_to(place, begin)
@@ -168,7 +179,7 @@ class Ledger:
     def require(self, loss: Loss | Exact, *, dataset: str | None = None, label: str | None = None) -> None:
         """Refuse a loss that a charge would refuse now. Only a charge itself secures anything."""
         balance = self.balance(dataset)
-        balance.charge(balance.price(Loss.of(loss)), check_word("label", label))
+        balance.charge(balance.price(Loss.of(loss)), self._store.tell_time(), check_word("label", label))
 
     def charge(
         self,
@@ -207,7 +218,8 @@ class Ledger:
                     before = find_balance(record.balances, dataset)
                     amount = before.price(asked)
                     unit = name_unit(before.unit, before.whom)
-                    entry = _write_next(record, before.dataset, CHARGE, unit, amount, what)
+                    time = transaction.read_clock()
+                    entry = _write_next(record, before.dataset, CHARGE, unit, amount, what, time)
                     transaction.append(entry)
                     if transaction.read() != [*record.entries, entry]:
                         raise LedgerError("The new entry was not stored as written: the ledger is damaged.")
@@ -284,12 +296,26 @@ def trust(entries: Sequence[Entry]) -> Record:
     return Record(entries, balances)
 
 
-def _write_next(record: Record, dataset: str, kind: str, unit: str, amount: Fraction, what: str) -> Entry:
+def _write_next(
+    record: Record, dataset: str, kind: str, unit: str, amount: Fraction, what: str, time: str
+) -> Entry:
     """The next entry, if it may be there; the record's balances are then those after it."""
-    time = datetime.now(UTC).isoformat(timespec="seconds")
     entry = follow(record.entries, dataset=dataset, kind=kind, unit=unit, amount=amount, what=what, time=time)
     enter(record.balances, entry)
     return entry
+
+
+def _settle_limit(
+    dataset: str, limit: Exact | None, per: Per | None, *, rho: Exact | None, delta: Exact | None
+) -> Limit | None:
+    """The limit in the unit of the budget; an epsilon becomes a rho at the delta, as the total does."""
+    if limit is None and per is None:
+        return None
+    if limit is None or per is None:
+        raise LedgerError("A limit is an amount and a period: give both 'limit' and 'per'.")
+    asked = Budget(epsilon=limit, delta=delta) if rho is None else Budget(rho=limit, delta=delta)
+    (amount,), _ = split_loss([dataset], asked)
+    return Limit(amount, check_per(per))
 
 
 def check_word(what: str, word: object) -> str:
