@@ -142,6 +142,7 @@ def write_files() -> None:
     Path("public.pem").write_bytes(
         private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
+    ledger.sign("key.pem", "2026-02.json")
     shutil.copytree("release", "release-signed")
     tt.sign("release-signed", "key.pem")
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})

@@ -43,7 +43,9 @@ def test_signatures() -> None:
         "noise", "ledger", "dataset", "label", "owner", "words",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
-    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho", "protect", "total"]
+    assert parameters(tt.Ledger.create) == [
+        "place", "dataset", "epsilon", "delta", "rho", "protect", "total", "limit", "per",
+    ]  # fmt: skip
     assert parameters(tt.simulate) == [
         "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho", "total",
         "protect",

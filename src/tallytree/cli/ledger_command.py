@@ -179,6 +179,17 @@ def verify(
             metavar="DIR",
         ),
     ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="The public key (PEM) of --statement.", metavar="PUBLIC.pem"),
+    ] = None,
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            help="A statement by 'tallytree ledger sign': the ledger must begin with what was signed.",
+            metavar="FILE",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Check that no entry was changed or is missing, and that releases were paid.
@@ -190,7 +201,7 @@ def verify(
     from tallytree.publishing.publisher import load
 
     ledger = Ledger(place)
-    verification = ledger.verify([load(folder) for folder in release or ()])
+    verification = ledger.verify([load(folder) for folder in release or ()], key=key, statement=statement)
     if as_json:
         print_json(verification.to_dict())
     else:
@@ -204,5 +215,27 @@ def verify(
         raise typer.Exit(1)
 
 
-for command in (create, show, verify):
+def sign(
+    place: Place,
+    key: Annotated[Path, typer.Option(help="Your private key (Ed25519, PEM).", metavar="KEY.pem")],
+    out: Annotated[Path, typer.Option(help="The statement to write, which must be new.", metavar="FILE")],
+    as_json: Json = False,
+) -> None:
+    """Sign what the ledger holds now, so that rewriting it later shows.
+
+    The statement names the last entry with its hash, which stands for all entries before it. Keep it where
+    those who can write to the ledger cannot reach it. 'tallytree ledger verify' with --statement and --key
+    then finds entries that were cut off or written anew. Sign again from time to time: a statement says
+    nothing about later entries.
+    """
+    from tallytree.ledger.ledger import Ledger
+
+    Ledger(place).sign(key, out)
+    if as_json:
+        print_json({"statement": str(out)})
+    else:
+        print_text(f"Signed: {out}")
+
+
+for command in (create, show, verify, sign):
     add_command(app, command)

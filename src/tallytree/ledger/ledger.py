@@ -232,16 +232,45 @@ class Ledger:
                 raise
         return receipt
 
-    def verify(self, releases: Sequence[Released] = ()) -> Verification:
+    def sign(self, key: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
+        """Write a statement about all entries so far, signed with a private key (Ed25519, PEM).
+
+        Whoever keeps it can show that nothing before it was changed, removed or written anew: see
+        :meth:`verify`. An earlier statement is not replaced.
+        """
+        from tallytree.envelopes import read_private_key
+        from tallytree.files import write_new
+        from tallytree.ledger.heads import sign_head
+
+        signer = read_private_key(key)
+        write_new(Path(out), sign_head(self.read().entries, signer))
+
+    def verify(
+        self,
+        releases: Sequence[Released] = (),
+        *,
+        key: str | os.PathLike[str] | None = None,
+        statement: str | os.PathLike[str] | None = None,
+    ) -> Verification:
         """Check the whole chain and all sums, and that each of the releases was paid for.
 
         The chain shows every entry that was changed, removed or moved, except for the last ones: if those
         are cut off, or rewritten with new hashes, the rest looks whole. A release that names one of them in
-        its manifest shows that, so verify with the releases that you have, at least with the last one.
+        its manifest shows that, so verify with the releases that you have, at least with the last one. A
+        signed ``statement`` (:meth:`sign`) shows it too, with the public ``key``.
         """
         from tallytree.ledger.ledger_check import audit
 
-        return audit(self._store.read(), releases)
+        if (key is None) != (statement is None):
+            raise LedgerError("A signed statement is checked with the public key: give both.")
+        if key is None or statement is None:
+            return audit(self._store.read(), releases)
+        from tallytree.envelopes import read_public_key
+        from tallytree.ledger.heads import check_head
+
+        signer, entries = read_public_key(key), self._store.read()
+        found = audit(entries, releases)
+        return replace(found, checks=(*found.checks, check_head(entries, Path(statement), signer)))
 
     def _settle(self) -> None:
         """After a commit that failed, check whether the charge is there."""
