@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from tallytree.cli.console import Json, print_checks, print_json, print_table, print_text
+from tallytree.cli.console import Json, print_bars, print_checks, print_json, print_table, print_text
 from tallytree.cli.manuals import Group, add_command, join_lines
 
 if TYPE_CHECKING:
@@ -107,16 +108,29 @@ def describe_limit(balance: Balance) -> dict[str, str]:
     return {} if balance.limit is None else {"limit": str(balance.limit.amount), "per": balance.limit.per}
 
 
-def show(place: Place, as_json: Json = False) -> None:
+def show(
+    place: Place,
+    page: Annotated[
+        Path | None,
+        typer.Option(help="Write a page with charts, which opens offline.", metavar="FILE.html"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show what was spent on each dataset, what is left, and every entry.
 
-    Amounts are exact: fractions of epsilon or rho, never rounded.
+    Amounts are exact: fractions of epsilon or rho, never rounded. Bars show what was spent in each period: of
+    its limit, if there is one, and else of the total. With --page, a page shows that by owner and label.
     """
     from tallytree.ledger.entries import name_unit
     from tallytree.ledger.ledger import Ledger
 
-    record = Ledger(place).read()
+    ledger = Ledger(place)
+    record = ledger.read()
     balances = record.balances.values()
+    if page is not None:
+        from tallytree.report.ledger_page import write_ledger_page
+
+        write_ledger_page(record, ledger.title, page)
     if as_json:
         datasets: list[dict[str, Any]] = [
             {
@@ -148,6 +162,8 @@ def show(place: Place, as_json: Json = False) -> None:
         ],
         left=2,
     )
+    for balance in balances:
+        print_spending(record.entries, balance)
     print_table(
         "Entries",
         ["entry", "time (UTC)", "dataset", "kind", "unit", "amount", "label", "owner", "release", "what"],
@@ -159,6 +175,27 @@ def show(place: Place, as_json: Json = False) -> None:
             for e in record.entries
         ],
         left=10,
+    )
+    if page is not None:
+        print_text(f"Written: {page}")
+
+
+def print_spending(entries: Sequence[Entry], balance: Balance) -> None:
+    """Print a bar for each period in which something was spent on a dataset, or between two such."""
+    from tallytree.ledger.spending import list_spending
+    from tallytree.privacy.budget import show_short
+
+    spending = list_spending(entries, balance)
+    if not spending:
+        return
+    whole, per = balance.total, spending[0].period.per
+    of = f"{show_short(whole)} in all"
+    if balance.limit is not None:
+        whole = balance.limit.amount
+        of = f"{show_short(whole)} per {per}"
+    print_bars(
+        f"Spent on {balance.dataset} by {per}, of {of}",
+        [(str(each.period), float(each.amount / whole), show_short(each.amount)) for each in spending],
     )
 
 

@@ -264,6 +264,10 @@ MANUALS = {
     "ledger show": Manual(
         examples=(
             ("Budgets and entries.", "tallytree ledger show ledger.db"),
+            (
+                "A page with charts, by owner and label.",
+                "tallytree ledger show ledger.db --page ledger.html",
+            ),
             ("For a script.", "tallytree ledger show ledger.db --json"),
         ),
         see_also=("tallytree ledger verify", "docs/ledger.md"),

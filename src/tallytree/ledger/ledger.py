@@ -303,6 +303,11 @@ class Ledger:
                 note(error, NOTHING)
             raise
 
+    @property
+    def title(self) -> str:
+        """What it is called on a page, which shows no password."""
+        return self._store.shown
+
     def __repr__(self) -> str:
         return f"Ledger({self._store.shown.removeprefix('The ledger ')})"
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
-from importlib.resources import files
 from pathlib import Path
 
 from tallytree.errors import ReportError, show
@@ -13,6 +9,7 @@ from tallytree.files import write_whole
 from tallytree.markup import Html, join, name, tag, write_json
 from tallytree.releases.released import Released
 from tallytree.report.map_shapes import ShapeMap
+from tallytree.report.page_frame import digest, fill_page, read_asset, write_policy
 from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
     write_accuracy,
@@ -37,12 +34,6 @@ SCRIPTS = (
 )
 """The parts of the script, in order."""
 
-POLICY = (
-    "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
-    "form-action 'none'"
-)
-"""What the page may load: its own script and style, by their digests, and nothing else."""
-
 
 def write_page(release: Released, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
     """Write the whole page, with the map if there are shapes."""
@@ -54,9 +45,9 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         )
     root, words = content.facts["levels"][0]["names"][0], release.words
     heading = words.title or f"{root[:100]}: {words.say('groups by size')}"
-    style, script = Html(_read("style.css")), Html(_join_scripts())
+    style, script = Html(read_asset("style.css")), Html(_join_scripts())
     parts = {
-        "policy": _write_policy(script=script, style=style),
+        "policy": write_policy(script=digest(script), style=digest(style)),
         "title": tag("title", heading),
         "style": style,
         "script": script,
@@ -71,8 +62,7 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         "source": write_source(release),
         "data": _write_data(content, shapes),
     }
-    # In one pass: what is filled in is not searched again, whatever it holds.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(parts[found[1]]), _read("page.html"))
+    return fill_page("page.html", parts)
 
 
 def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
@@ -88,21 +78,9 @@ def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
     return join(*pieces)
 
 
-def _write_policy(*, script: str, style: str) -> str:
-    return POLICY.format(script=_digest(script), style=_digest(style))
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
 def _join_scripts() -> str:
-    sections = "\n".join(_read(f"{name}.js") for name in SCRIPTS)
+    sections = "\n".join(read_asset(f"{name}.js") for name in SCRIPTS)
     return f'"use strict";\n(() => {{\n{sections}\n}})();\n'
-
-
-def _read(name: str) -> str:
-    return (files("tallytree.report") / "assets" / name).read_text(encoding="utf-8")
 
 
 # The report as a file.
