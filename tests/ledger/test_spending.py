@@ -37,7 +37,7 @@ def write(days: list[int], *, limit: str | None = None, owner: str = "", amount:
         words = Words(owner=owner and f"{owner}{number % 12}", label=f"l{number}", purpose="<i>x</i>")
         rows.append(("d", CHARGE, amount, words.write(), day))
     entries: list[Entry] = []
-    for dataset, kind, number, what, day in rows:
+    for dataset, kind, value, what, day in rows:
         time = (START + timedelta(days=day)).isoformat(timespec="seconds")
         entries.append(
             follow(
@@ -45,7 +45,7 @@ def write(days: list[int], *, limit: str | None = None, owner: str = "", amount:
                 dataset=dataset,
                 kind=kind,
                 unit="epsilon",
-                amount=Fraction(number),
+                amount=Fraction(value),
                 what=what,
                 time=time,
             )

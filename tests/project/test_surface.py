@@ -14,7 +14,15 @@ def parameters(function: object) -> list[str]:
 
 
 def test_public_names() -> None:
-    functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
+    functions = {
+        "count_groups",
+        "evaluate",
+        "group_regions",
+        "list_mechanisms",
+        "load",
+        "mechanism",
+        "read_hierarchy",
+    }
     functions |= {"add_intervals", "compare", "release", "sign", "simulate", "verify"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Simulation", "SizeClasses", "Solution", "Words"}
