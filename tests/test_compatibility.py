@@ -42,7 +42,12 @@ def check_release(folder: Path) -> None:
     assert release.intervals is not None
     assert release.region("all").total == release.total == 60
     assert "enforced" in release.manifest["privacy"]["bounds"]
-    assert tt.Ledger(folder / "ledger.db").verify([release])
+    ledger = tt.Ledger(folder / "ledger.db")
+    assert ledger.verify([release])
+    if (folder / "ledger.json").exists():  # 0.1.0 signed nothing
+        key = folder / "key.public.pem"
+        assert tt.verify(folder / "release", key=key)
+        assert ledger.verify(key=key, statement=folder / "ledger.json")
 
 
 def test_ledgers_are_charged_and_keep_their_entries(kept: Path) -> None:

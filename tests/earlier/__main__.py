@@ -46,6 +46,9 @@ tallytree ledger create ledger.db --dataset others --delta 1e-9 --rho 1/4
 tallytree release --spec release.toml
 tallytree count people.csv --group household --region state --region county --sizes 1:4 --frame frame.csv \
 --person person --out counts.parquet
+tallytree keygen key.pem
+tallytree sign release --key key.pem
+tallytree ledger sign ledger.db --key key.pem --out ledger.json
 tallytree plan release --epsilon 1 --max-records 2 --data counts.csv --out plan.toml
 """
 
@@ -71,6 +74,7 @@ def write_all(folder: Path) -> None:
         if done.code:
             raise SystemExit(done.err)
         (folder / "release" / "report.html").unlink()
+        (folder / "key.pem").unlink()
 
 
 if __name__ == "__main__":

@@ -251,6 +251,11 @@ class Balance:
                 f"Dataset {show(self.dataset)} was charged in {self.period} already, and this charge is of "
                 f"{period}: a clock is wrong."
             )
+        if amount > limit.amount:
+            raise BudgetError(
+                f"The budget of dataset {show(self.dataset)} does not allow this in any {limit.per}: "
+                f"requested {show_amount(amount)}, limit {show_amount(limit.amount)}."
+            )
         if amount > left:
             raise BudgetError(
                 f"The budget of dataset {show(self.dataset)} does not allow this in {period}: requested "
