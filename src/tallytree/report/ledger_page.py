@@ -18,7 +18,7 @@ from tallytree.ledger.spending import (
     sort_by_owner,
 )
 from tallytree.markup import Html, embed, join, name, tag
-from tallytree.report.page_frame import digest, fill_page, read_asset, write_policy
+from tallytree.report.offline_page import build_page
 from tallytree.report.report_sections import tabulate
 
 NOBODY, OTHERS = "no owner", "all others"
@@ -28,19 +28,17 @@ MOST_ROWS = 1000
 
 def write_ledger_page(record: Record, title: str, target: Path) -> None:
     """Write the page of a ledger that was read, and so checked, to a file; it replaces an earlier one."""
-    style = Html(read_asset("style.css"))
     last = record.entries[-1]
     parts = {
-        "policy": write_policy(style=digest(style)),
         "title": tag("title", title[:100]),
-        "style": style,
         "heading": name(title, most=100),
         "made": last.time.replace("T", " ")[:16],
         "entries": f"{len(record.entries):,} entries",
         "lead": _write_lead(record),
         "datasets": join(*(_write_dataset(record, balance) for balance in record.balances.values())),
     }
-    write_whole(target, fill_page("ledger.html", parts).encode())
+    page = build_page("ledger.html", parts, styles=["style.css"], scripts=[])
+    write_whole(target, page.encode())
 
 
 def _write_lead(record: Record) -> Html:

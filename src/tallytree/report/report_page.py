@@ -9,7 +9,7 @@ from tallytree.files import write_whole
 from tallytree.markup import Html, join, name, tag, write_json
 from tallytree.releases.released import Released
 from tallytree.report.map_shapes import ShapeMap
-from tallytree.report.page_frame import digest, fill_page, read_asset, write_policy
+from tallytree.report.offline_page import build_page, embed_text
 from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
     write_accuracy,
@@ -21,16 +21,16 @@ from tallytree.report.report_sections import (
 from tallytree.solvers.checks import Verification
 
 SCRIPTS = (
-    "data",
-    "numbers",
-    "figures",
-    "elements",
-    "search",
-    "icicle",
-    "map",
-    "chart",
-    "downloads",
-    "explorer",
+    "data.js",
+    "numbers.js",
+    "figures.js",
+    "elements.js",
+    "search.js",
+    "icicle.js",
+    "map.js",
+    "chart.js",
+    "downloads.js",
+    "explorer.js",
 )
 """The parts of the script, in order."""
 
@@ -45,12 +45,8 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         )
     root, words = content.facts["levels"][0]["names"][0], release.words
     heading = words.title or f"{root[:100]}: {words.say('groups by size')}"
-    style, script = Html(read_asset("style.css")), Html(_join_scripts())
     parts = {
-        "policy": write_policy(script=digest(script), style=digest(style)),
         "title": tag("title", heading),
-        "style": style,
-        "script": script,
         "heading": name(words.title) if words.title else join(name(root), words.say(": groups by size")),
         "groups": words.say("groups"),
         "Groups": words.say("Groups"),
@@ -62,25 +58,20 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         "source": write_source(release),
         "data": _write_data(content, shapes),
     }
-    return fill_page("page.html", parts)
+    return build_page("page.html", parts, styles=["style.css"], scripts=SCRIPTS)
 
 
 def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
     facts = dict(content.facts)
     if shapes is not None:
         facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
-    pieces = [tag("script", write_json(facts), type="application/json", id="facts")]
+    pieces = [embed_text(write_json(facts), "facts", "json")]
     texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
     texts |= {f"figures-{index}": text for index, text in enumerate(content.figures)}
     if shapes is not None:
         texts["shapes"] = shapes.text
-    pieces += [tag("script", Html(text), type="application/base64", id=key) for key, text in texts.items()]
+    pieces += [embed_text(Html(text), key, "base64") for key, text in texts.items()]
     return join(*pieces)
-
-
-def _join_scripts() -> str:
-    sections = "\n".join(read_asset(f"{name}.js") for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{sections}\n}})();\n'
 
 
 # The report as a file.

@@ -1,0 +1,64 @@
+"""An HTML file that contains its style, its script and its data, and loads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+
+from tallytree.markup import Html, join, tag
+
+POLICY = (
+    "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""What a page may load: its own script and style, by their digests, and nothing else."""
+
+HOME = "tallytree.report"
+"""The part of the package whose assets all pages share."""
+
+
+def build_page(
+    template: str,
+    parts: Mapping[str, str],
+    *,
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    home: str = HOME,
+) -> str:
+    """Fill a template of ``home``; its styles and scripts are joined, in order.
+
+    Assets are taken from the folder ``assets`` of ``home`` or, if there is none of that name, from those that
+    all pages share.
+    """
+    style = Html("\n".join(_read(name, home) for name in styles))
+    script = Html(_join_scripts([_read(name, home) for name in scripts]))
+    filled = {**parts, "policy": _write_policy(script=script, style=style), "style": style, "script": script}
+    # In one pass: what is filled in is not searched again, whatever it holds.
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(filled[found[1]]), _read(template, home))
+
+
+def embed_text(text: Html, key: str, kind: str) -> Html:
+    """Return an element that holds data for the script: JSON, or bytes in base64."""
+    return tag("script", text, type=f"application/{kind}", id=key)
+
+
+def _write_policy(*, script: str, style: str) -> str:
+    return POLICY.format(script=_digest(script), style=_digest(style))
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _join_scripts(scripts: Sequence[str]) -> str:
+    sections = "\n".join(scripts)
+    return f'"use strict";\n(() => {{\n{sections}\n}})();\n'
+
+
+def _read(name: str, home: str) -> str:
+    own = files(home) / "assets" / name
+    shared = files(HOME) / "assets" / name
+    return (own if own.is_file() else shared).read_text(encoding="utf-8")
