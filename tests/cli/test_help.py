@@ -142,9 +142,9 @@ def write_files() -> None:
     Path("public.pem").write_bytes(
         private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
-    ledger.sign("key.pem", "2026-02.json")
     shutil.copytree("release", "release-signed")
     tt.sign("release-signed", "key.pem")
+    ledger.sign("key.pem", "2026-02.json")
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
 
