@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tallytree.publishing.publisher import Release as Release
     from tallytree.publishing.publisher import load as load
     from tallytree.releases.flags import FlagLimits as FlagLimits
+    from tallytree.releases.margins import group_regions as group_regions
     from tallytree.releases.signatures import sign as sign
     from tallytree.releases.signatures import verify as verify
     from tallytree.research.evaluation import Simulation as Simulation
@@ -59,6 +60,7 @@ _HOMES = {
     "compare": "comparison.comparing",
     "count_groups": "counts.people",
     "evaluate": "research.evaluation",
+    "group_regions": "releases.margins",
     "list_mechanisms": "mechanisms.registry",
     "load": "publishing.publisher",
     "mechanism": "mechanisms.registry",

@@ -29,6 +29,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 # Why a PostgreSQL server refuses a connection, in our own words: the server's contain names, perhaps secrets.
 
@@ -120,7 +121,11 @@ class LedgerError(InputError):
 
 
 class BudgetError(LedgerError):
-    """The budget of a dataset does not allow a charge."""
+    """The budget of a dataset does not allow a charge, or not before the day on which it ``renews``."""
+
+    def __init__(self, message: str, renews: date | None = None) -> None:
+        super().__init__(message)
+        self.renews = renews
 
 
 class DoneAlreadyError(LedgerError):

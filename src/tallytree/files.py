@@ -82,6 +82,13 @@ def replace_file(target: Path) -> Iterator[Path]:
             stage.unlink(missing_ok=True)
 
 
+def write_new(target: Path, content: bytes) -> None:
+    """Write ``content`` to a file that does not exist yet, which others may read."""
+    with new_private_file(target) as stage:
+        stage.write_bytes(content)
+        stage.chmod(0o644)
+
+
 def write_whole(target: Path, content: bytes) -> None:
     """Write ``content`` to ``target``, as with :func:`replace_file`."""
     with replace_file(target) as stage:

@@ -144,7 +144,7 @@ def test_the_examples_for_public_files_run(folder: Path) -> None:
 
 
 def test_the_examples_for_the_ledger_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for section in ("Create", "Release", "Show", "Verify"):
+    for section in ("Create", "Budgets that renew", "Release", "Show", "Verify", "Sign it"):
         run(section, page=LEDGER)
     assert capsys.readouterr().out == "3 3/2 3/2\n"
     for release in ("release", "release-2"):

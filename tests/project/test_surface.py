@@ -15,7 +15,7 @@ def parameters(function: object) -> list[str]:
 
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
-    functions |= {"add_intervals", "compare", "release", "sign", "simulate", "verify"}
+    functions |= {"add_intervals", "compare", "group_regions", "release", "sign", "simulate", "verify"}
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Estimate", "Estimates", "FlagLimits", "Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
@@ -43,7 +43,9 @@ def test_signatures() -> None:
         "noise", "ledger", "dataset", "label", "owner", "words",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
-    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho", "protect", "total"]
+    assert parameters(tt.Ledger.create) == [
+        "place", "dataset", "epsilon", "delta", "rho", "protect", "total", "limit", "per",
+    ]  # fmt: skip
     assert parameters(tt.simulate) == [
         "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho", "total",
         "protect",

@@ -77,6 +77,7 @@ EXACT = {
     "total",
     "spent",
     "remaining",
+    "limit",
     "charged",
     "amount",
     "sensitivity",
@@ -248,6 +249,21 @@ def print_warning(text: str) -> None:
         from rich.console import Console
 
         Console(stderr=True, highlight=False).print(text, markup=False, style="bold red")
+
+
+BAR = 30
+
+
+def print_bars(title: str, rows: Sequence[tuple[str, float, str]]) -> None:
+    """Print a bar for each row: its name, its share from 0 to 1, and what stands behind the bar."""
+    can_draw = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    full, empty = ("█", "░") if can_draw else ("#", ".")
+    width = max(len(name) for name, _, _ in rows)
+    print_text(title)
+    for name, share, note in rows:
+        filled = min(BAR, max(round(share * BAR), int(share > 0)))  # a little is not nothing
+        print_text(f"  {name:<{width}}  {full * filled}{empty * (BAR - filled)}  {note}")
+    print_text("")
 
 
 def print_checks(verification: Verification) -> None:

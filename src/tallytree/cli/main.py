@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from io import TextIOWrapper
@@ -28,7 +29,7 @@ from tallytree.cli.plan_command import plan
 from tallytree.cli.release_command import release
 from tallytree.cli.report_command import report
 from tallytree.cli.reproduce_command import reproduce
-from tallytree.cli.sign_command import sign
+from tallytree.cli.sign_command import keygen, sign
 from tallytree.cli.verify_command import verify
 from tallytree.errors import CheckError, InputError, RecordsError, describe
 from tallytree.ledger.receipts import Outcome, find_outcome
@@ -54,8 +55,8 @@ cannot be reached now, 5 done already, 70 a bug, 130 or 143 interrupted.
 TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
 """
 MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
-PANELS = {
-    MAKING: (demo, plan, count, release, sign),
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    MAKING: (demo, plan, count, release, sign, keygen),
     LOOKING: (verify, report, estimate, intervals, unbiased, compare, evaluate),
     STUDYING: (mechanisms, audit, reproduce),
 }
@@ -189,6 +190,6 @@ def _fail(
             print_remedies(error.remedies)
         if "--json" in sys.argv[1:]:
             with suppress(OSError, ValueError):  # nobody reads it, and the exit code says most of it
-                print_json(describe_failure(kind, message, outcome))
+                print_json(describe_failure(kind, message, outcome, error))
                 sys.stdout.flush()
     sys.exit(kind.exit_code)

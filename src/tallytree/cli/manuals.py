@@ -145,6 +145,13 @@ MANUALS = {
         exit_codes=f"{DONE}, or a release that fails its checks",
         see_also=("tallytree verify", "docs/signing.md"),
     ),
+    "keygen": Manual(
+        examples=(
+            ("A private key, and my.public.pem beside it.", "tallytree keygen my.pem"),
+            ("For a script.", "tallytree keygen my.pem --json"),
+        ),
+        see_also=("tallytree sign", "tallytree ledger sign", "docs/signing.md"),
+    ),
     "report": Manual(
         examples=(
             ("Write the report and look at it.", "tallytree report release --open"),
@@ -255,15 +262,37 @@ MANUALS = {
         examples=(
             ("At most epsilon 3 in all.", "tallytree ledger create ledger.db --dataset census --epsilon 3"),
             (
+                "At most epsilon 1 a month, and 12 in all.",
+                "tallytree ledger create ledger.db --dataset firms \\\n"
+                "    --epsilon 12 --limit 1 --per month",
+            ),
+            (
                 "For releases with Gaussian noise too, which need the extra opendp.",
                 "tallytree ledger create ledger.db --dataset taxis \\\n    --epsilon 3 --delta 1e-10",
             ),
         ),
         see_also=("tallytree release --ledger", "docs/ledger.md"),
     ),
+    "ledger sign": Manual(
+        examples=(
+            (
+                "A statement, to be kept where nobody can change it.",
+                "tallytree ledger sign ledger.db --key key.pem --out 2026-03.json",
+            ),
+            (
+                "For a script.",
+                "tallytree ledger sign ledger.db --key key.pem --out new.json --json",
+            ),
+        ),
+        see_also=("tallytree ledger verify --statement", "docs/ledger.md"),
+    ),
     "ledger show": Manual(
         examples=(
             ("Budgets and entries.", "tallytree ledger show ledger.db"),
+            (
+                "A page with charts, by owner and label.",
+                "tallytree ledger show ledger.db --page ledger.html",
+            ),
             ("For a script.", "tallytree ledger show ledger.db --json"),
         ),
         see_also=("tallytree ledger verify", "docs/ledger.md"),
@@ -274,6 +303,10 @@ MANUALS = {
             (
                 "And that a release was paid for.",
                 "tallytree ledger verify ledger.db --release release",
+            ),
+            (
+                "And that nothing was rewritten since it was signed.",
+                "tallytree ledger verify ledger.db --key public.pem \\\n    --statement 2026-02.json",
             ),
         ),
         exit_codes=CHECKED,

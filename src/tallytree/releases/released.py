@@ -46,6 +46,7 @@ from tallytree.releases.interval_bounds import (
 )
 from tallytree.releases.kept_replicates import REPLICATES
 from tallytree.releases.manifest import Manifest, parse_manifest, read_manifest, read_plan, seal
+from tallytree.releases.margins import tabulate_margin
 from tallytree.releases.region_views import RegionView
 from tallytree.releases.release_columns import make_pandas, make_polars, make_schema, stream, tabulate_parts
 from tallytree.releases.release_files import check_footer, read_file, write_file
@@ -200,6 +201,14 @@ class Released:
     def region(self, *path: str) -> RegionView:
         """Return a region, by the names from the root down to it; without names, the root."""
         return RegionView(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
+
+    def margin(self, *by: str) -> pa.Table:
+        """Return the groups by size for each name at some levels: over all regions that have it.
+
+        ``margin("industry")`` adds up each industry over all counties, ``margin("state", "industry")`` over
+        the counties of each state. The columns are these levels, size and groups.
+        """
+        return tabulate_margin(self.hierarchy, self.sizes, self.counts, by)
 
     def estimate_unbiased(self) -> pa.Table:
         """Return unbiased estimates, which may be negative, with exact variances, from the measurements."""
