@@ -18,6 +18,7 @@ from tallytree.cli.console import print_error, print_json, print_remedies, print
 from tallytree.cli.count_command import count
 from tallytree.cli.demo_command import demo
 from tallytree.cli.evaluate_command import evaluate
+from tallytree.cli.export_command import export
 from tallytree.cli.failures import BUG, INTERRUPTED, MEMORY, OUTPUT, USAGE, Kind, describe_failure, find_kind
 from tallytree.cli.intervals_command import intervals, unbiased
 from tallytree.cli.ledger_command import app as ledger
@@ -55,7 +56,7 @@ TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
 MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
 PANELS = {
     MAKING: (demo, plan, count, release, sign),
-    LOOKING: (verify, report, intervals, unbiased, compare, evaluate),
+    LOOKING: (verify, report, intervals, unbiased, export, compare, evaluate),
     STUDYING: (mechanisms, audit, reproduce),
 }
 
