@@ -178,7 +178,7 @@ MANUALS = {
         examples=(
             (
                 "A table for a spreadsheet, with the promise beside it.",
-                "tallytree export release --to xlsx --out release.xlsx",
+                "tallytree export release --to xlsx --out table.xlsx",
             ),
             (
                 "CSV with a row for each region and a column for each size.",
@@ -186,7 +186,7 @@ MANUALS = {
             ),
             (
                 "For a data portal: CSV files and their description in one zip file.",
-                "tallytree export release --to datapackage --out release.zip",
+                "tallytree export release --to datapackage --out package.zip",
             ),
             ("For a statistical office: SDMX.", "tallytree export release --to sdmx-csv --out sdmx"),
             (

@@ -230,7 +230,7 @@ def _name(text: str) -> str:
 
 
 def _write(text: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", text))
+    return escape(_NOT_XML.sub("\ufffd", text), {"\r": "&#13;"})
 
 
 def _write_code(code: str, name: str, parent: str = "") -> str:

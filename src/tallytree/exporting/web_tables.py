@@ -31,6 +31,7 @@ def write_web_tables(release: Released, tables: Sequence[ExportTable], folder: P
         "dc:description": describe_in_short(release),
         "dc:issued": {"@value": get_day(release), "@type": "xsd:date"},
         "rdfs:comment": [f"{name}: {text}" for name, text in list_facts(release)],
+        "dialect": {"trim": False},
         "tables": [_describe_table(table) for table in tables],
     }
     text = json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
