@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import ExportError
-from tallytree.exporting.published_tables import ExportTable
+from tallytree.exporting.published_tables import ExportColumn, ExportTable
 from tallytree.exporting.release_facts import list_facts
 from tallytree.releases.release_columns import make_plain
 from tallytree.releases.released import Released
@@ -31,8 +31,10 @@ MOST_BYTES = 2**31 - 1
 
 HEADER, WHOLE, DECIMAL, TEXT = 1, 2, 3, 4
 """The styles of cells, as places in ``STYLES``."""
-WIDEST, NARROWEST = 40, 10
-"""Widths of columns, in characters."""
+NUMBERS, NAMES, WIDEST = 10, 20, 40
+"""Widths of columns, in characters: of numbers and of text at least, and at most."""
+WIDE, LINE = 100, 15
+"""The width of a text of several lines, and the height of a line in points."""
 
 MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 DOCUMENT = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -48,7 +50,8 @@ STYLES = f"""{HEAD}<styleSheet {MAIN}>
 <borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>
 <cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>
 <cellXfs count="5"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/>
-<xf numFmtId="49" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1" applyNumberFormat="1"/>
+<xf numFmtId="49" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1" applyNumberFormat="1"
+applyAlignment="1"><alignment vertical="top"/></xf>
 <xf numFmtId="3" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>
 <xf numFmtId="4" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>
 <xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1" applyAlignment="1">
@@ -94,7 +97,7 @@ class _Sheet:
     def write(self) -> int:
         """Write everything, and return the number of rows."""
         columns, rows = self._table.columns, 1
-        widths = [min(max(len(column.name) + 2, NARROWEST), WIDEST) for column in columns]
+        widths = [_find_width(column) for column in columns]
         self._put(_begin_sheet(widths, frozen=True))
         self._put(f"<row>{''.join(_write_text(column.name, HEADER) for column in columns)}</row>")
         for part in self._table.stream(_escape):
@@ -115,6 +118,11 @@ class _Sheet:
         if self._bytes > MOST_BYTES:
             raise ExportError("The sheet is larger than Excel can read (2 GB): write CSV (--to csv).")
         self._file.write(content)
+
+
+def _find_width(column: ExportColumn) -> int:
+    least = NUMBERS if pa.types.is_primitive(column.type) else NAMES
+    return min(max(len(column.name) + 2, least), WIDEST)
 
 
 def _write_rows(part: pa.Table, schema: pa.Schema) -> Iterator[pa.Buffer]:
@@ -146,8 +154,12 @@ def _write_text(text: str, style: int) -> str:
 
 
 def _write_facts(facts: Sequence[tuple[str, str]]) -> str:
-    rows = [f"<row>{_write_text(name, HEADER)}{_write_text(text, TEXT)}</row>" for name, text in facts]
-    return f"{_begin_sheet([24, 100], frozen=False)}{''.join(rows)}</sheetData></worksheet>"
+    rows = [
+        f'<row ht="{LINE * -(-len(text) // WIDE)}" customHeight="1">{_write_text(name, HEADER)}'
+        f"{_write_text(text, TEXT)}</row>"
+        for name, text in facts
+    ]
+    return f"{_begin_sheet([WIDEST, WIDE], frozen=False)}{''.join(rows)}</sheetData></worksheet>"
 
 
 def _begin_sheet(widths: Sequence[int], *, frozen: bool) -> str:
