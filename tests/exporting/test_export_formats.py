@@ -302,6 +302,7 @@ def test_a_registry_entry_says_what_the_manifest_says(tmp_path: Path) -> None:
     tt.export(group, "registry", tmp_path / "group.yaml")
     found = dict(walk(yaml.safe_load((tmp_path / "group.yaml").read_text(encoding="utf-8"))))
     assert found["deployment.privacy_loss.privacy_unit"] == "Foyer \U0001f3e0"
+    assert found["deployment.privacy_loss.number_of_privacy_units"] == group.total
     assert found["deployment.dp_variant.variant_name"] == "Pure DP"
 
 

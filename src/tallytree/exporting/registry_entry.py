@@ -84,6 +84,7 @@ def describe_deployment(release: Released) -> dict[str, Any]:
             "privacy_loss": {
                 "privacy_unit": say("Group" if release.measurements.plan.protect == "group" else "Person"),
                 "privacy_unit_details": f"{_capitalize(privacy['neighbours'])}. {privacy['statement']}",
+                **_count_units(release),
                 "privacy_parameters": _list_parameters(privacy),
                 "privacy_parameters_details": _describe_parameters(release),
             },
@@ -117,6 +118,12 @@ def describe_deployment(release: Released) -> dict[str, Any]:
             },
         },
     }
+
+
+def _count_units(release: Released) -> dict[str, int]:
+    """Return how many units are protected, as far as the release tells it: of persons it does not."""
+    is_group = release.measurements.plan.protect == "group"
+    return {"number_of_privacy_units": release.total} if is_group else {}
 
 
 def _list_parameters(privacy: Mapping[str, Any]) -> dict[str, float]:

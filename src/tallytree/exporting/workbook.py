@@ -21,13 +21,15 @@ import pyarrow.compute as pc
 from tallytree.errors import ExportError
 from tallytree.exporting.published_tables import ExportColumn, ExportTable
 from tallytree.exporting.release_facts import list_facts
-from tallytree.releases.release_columns import make_plain
 from tallytree.releases.released import Released
 
 MOST_ROWS, MOST_COLUMNS, MOST_LETTERS = 2**20, 2**14, 32_767
 """The limits of a sheet in Excel, and of the text of a cell."""
 MOST_BYTES = 2**31 - 1
 """The largest part of a zip archive that every version of Excel reads."""
+
+BATCH_ROWS = 2**16
+"""Rows that are put together at a time."""
 
 HEADER, WHOLE, DECIMAL, TEXT = 1, 2, 3, 4
 """The styles of cells, as places in ``STYLES``."""
@@ -107,8 +109,9 @@ class _Sheet:
                     f"Excel has at most {MOST_ROWS:,} rows, and sheet {self._table.name!r} has more: write "
                     "CSV (--to csv), or a row for each region (--wide)."
                 )
-            for lines in _write_rows(part, make_plain(self._table.schema)):
-                self._put(lines)
+            for start in range(0, part.num_rows, BATCH_ROWS):
+                for lines in _write_rows(part.slice(start, BATCH_ROWS)):
+                    self._put(lines)
         self._put(f'</sheetData><autoFilter ref="A1:{name_column(len(columns) - 1)}{rows}"/></worksheet>')
         return rows - 1
 
@@ -125,11 +128,11 @@ def _find_width(column: ExportColumn) -> int:
     return min(max(len(column.name) + 2, least), WIDEST)
 
 
-def _write_rows(part: pa.Table, schema: pa.Schema) -> Iterator[pa.Buffer]:
+def _write_rows(part: pa.Table) -> Iterator[pa.Buffer]:
     """Yield the rows as XML, put together by Arrow; names are escaped already."""
     cells: list[Any] = []
-    for name in schema.names:
-        column: Any = part[name]
+    for given in part.columns:
+        column: Any = given
         if pa.types.is_string(column.type):
             before, after = '<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
         else:
