@@ -9,6 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import openpyxl
+import pyarrow as pa
 import pytest
 import yaml
 from csvw import CSVW
@@ -22,6 +25,8 @@ import tallytree as tt
 from tallytree.exporting.registry_entry import MARK
 from tallytree.exporting.sdmx import AGENCY, make_region_codes
 from tallytree.files import hash_file
+from tallytree.releases import release_columns
+from tallytree.releases.release_columns import Column
 from tests.exporting.export_support import (
     LEVELS,
     PATHS,
@@ -314,3 +319,28 @@ def test_hostile_names_do_not_break_an_entry(tmp_path: Path) -> None:
     assert not find_faults(fill_in(entry))
     assert entry["deployment"]["basic"]["name"].endswith("x\n  y: 'z'")
     assert json.dumps(entry).count("- #c") > 2
+
+
+def test_columns_from_outside_are_in_every_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flags of cells, as text and as booleans: written with their types, and harmless as text."""
+    flag = Column("flag", pa.string(), lambda rows: np.where(rows.groups > 20, "=A<B>", "few"))
+    sure = Column("sure", pa.bool_(), lambda rows: rows.groups > 20)
+    monkeypatch.setattr(release_columns, "COLUMNS", (*release_columns.COLUMNS, flag, sure))
+    release = make_release(classes=False, intervals=True)
+    expected = [("=A<B>", True) if row[5] > 20 else ("few", False) for row in list_rows(release)]
+    for name in ("datapackage", "csvw", "sdmx-csv"):
+        tt.export(release, name, tmp_path / name)
+    tt.export(release, "xlsx", tmp_path / "book.xlsx")
+    with system.use_context(trusted=True):
+        package = Package(str(tmp_path / "datapackage" / "datapackage.json"))
+        assert package.validate().valid
+        rows = read_table(package.resources[0])
+    assert [(strip_guard(row["flag"]), row["sure"]) for row in rows] == expected
+    read = CSVW(str(tmp_path / "csvw" / "csv-metadata.json"), validate=True)
+    assert [(strip_guard(row["flag"]), row["sure"]) for row in read.tables[0]] == expected
+    message = read_sdmx(tmp_path / "sdmx-csv" / "structure.xml", validate=True)
+    kinds = {each.id: each.dtype for each in message.get_data_structure_definitions()[0].components}
+    assert (kinds["OBS_FLAG"], kinds["OBS_SURE"]) == ("String", "Boolean")
+    header, *cells = openpyxl.load_workbook(tmp_path / "book.xlsx")["counts"].iter_rows(values_only=True)
+    assert header[-2:] == ("flag", "sure")
+    assert [(row[-2], row[-1] == "true") for row in cells] == expected

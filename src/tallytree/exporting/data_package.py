@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from tallytree.exporting.csv_tables import guard, write_csv
-from tallytree.exporting.published_tables import ExportTable
+from tallytree.exporting.published_tables import ExportTable, Kind, find_kind
 from tallytree.exporting.release_facts import (
     describe_in_short,
     find_manifest_digest,
@@ -24,6 +22,7 @@ from tallytree.files import hash_file
 from tallytree.releases.released import MANIFEST, Released
 
 DESCRIPTOR = "datapackage.json"
+TYPES: dict[Kind, str] = {"integer": "integer", "number": "number", "boolean": "boolean", "text": "string"}
 
 
 def write_data_package(release: Released, tables: Sequence[ExportTable], folder: Path) -> int:
@@ -63,15 +62,13 @@ def _describe_table(table: ExportTable, path: Path) -> dict[str, Any]:
         "hash": f"sha256:{hash_file(path)}",
         "schema": {
             "fields": [
-                {"name": guard(column.name), "type": _name_type(column.type), "description": column.about}
+                {
+                    "name": guard(column.name),
+                    "type": TYPES[find_kind(column.type)],
+                    "description": column.about,
+                }
                 for column in table.columns
             ],
             "missingValues": [""],
         },
     }
-
-
-def _name_type(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind):
-        return "integer"
-    return "number" if pa.types.is_floating(kind) else "string"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -86,15 +86,28 @@ class ExportTable:
         """Yield the rows, some at a time, with names as plain text, after a change of each."""
         plain = make_plain(self.schema)
         for part in self.make_parts():
-            columns = [_change_text(column, change_names) for column in part]
-            yield pa.table(columns, schema=self.schema).cast(plain)
+            yield pa.table([_change_text(column, change_names) for column in part], schema=plain)
 
 
 def _change_text(column: pa.Array[Any], change: Callable[[str], str]) -> pa.Array[Any]:
-    if not isinstance(column, pa.DictionaryArray):
+    """Return a column with its text changed: each different text once."""
+    coded: Any = column.dictionary_encode() if pa.types.is_string(column.type) else column
+    if not isinstance(coded, pa.DictionaryArray):
         return column
-    names = pa.array([change(str(name)) for name in column.dictionary.to_pylist()], pa.string())
-    return pa.DictionaryArray.from_arrays(column.indices, names)
+    texts = pa.array([change(str(text)) for text in coded.dictionary.to_pylist()], pa.string())
+    return pa.DictionaryArray.from_arrays(coded.indices, texts).cast(pa.string())
+
+
+Kind = Literal["integer", "number", "boolean", "text"]
+
+
+def find_kind(kind: pa.DataType) -> Kind:
+    """Return what the values of a column are, for formats that have types of their own."""
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind):
+        return "number"
+    return "boolean" if pa.types.is_boolean(kind) else "text"
 
 
 def make_unique(names: Iterable[str]) -> list[str]:

@@ -20,6 +20,8 @@ import pyarrow.csv as pa_csv
 
 from tallytree.exporting.published_tables import (
     ABOUT,
+    Kind,
+    find_kind,
     find_places,
     get_cell_schema,
     tabulate_cell_parts,
@@ -42,6 +44,7 @@ DIMENSIONS = {
     "REGION": (REGIONS, "Region"),
     "SIZE": (SIZES, "Size of the group"),
 }
+TYPES: dict[Kind, str] = {"integer": "Long", "number": "Double", "boolean": "Boolean", "text": "String"}
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
@@ -185,7 +188,7 @@ def _write_components(release: Released) -> Iterator[str]:
     say, measures, scheme = release.words.say, list_measures(release), name_artefact(CONCEPTS, release)
     concepts = {name: (say(about), "String") for name, (_, about) in DIMENSIONS.items()}
     for column, field in measures.items():
-        concepts[field.name] = (say(ABOUT.get(column, column)), _name_type(field.type))
+        concepts[field.name] = (say(ABOUT.get(column, column)), TYPES[find_kind(field.type)])
     yield f"<str:ConceptSchemes>{_begin('ConceptScheme', scheme)}{_name('Concepts')}\n"
     for name, (about, kind) in concepts.items():
         core = f'<str:CoreRepresentation><str:TextFormat textType="{kind}"/></str:CoreRepresentation>'
@@ -244,9 +247,3 @@ def _refer(kind: str, name: str) -> str:
 def _identify(scheme: str, name: str) -> str:
     concept = f"{_refer('conceptscheme.Concept', scheme)}.{name}"
     return f"<str:ConceptIdentity>{concept}</str:ConceptIdentity>"
-
-
-def _name_type(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind):
-        return "Long"
-    return "Double" if pa.types.is_floating(kind) else "String"

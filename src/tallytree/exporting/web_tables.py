@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import pyarrow as pa
-
 from tallytree.exporting.csv_tables import guard, write_csv
-from tallytree.exporting.published_tables import ExportTable
+from tallytree.exporting.published_tables import ExportTable, Kind, find_kind
 from tallytree.exporting.release_facts import describe_in_short, get_day, list_facts, name_release
 from tallytree.releases.released import Released
 
 METADATA = "csv-metadata.json"
 """The name under which readers look for the description of all tables of a folder."""
+
+TYPES: dict[Kind, str] = {"integer": "integer", "number": "double", "boolean": "boolean", "text": "string"}
 
 
 def write_web_tables(release: Released, tables: Sequence[ExportTable], folder: Path) -> int:
@@ -48,7 +48,7 @@ def _describe_table(table: ExportTable) -> dict[str, Any]:
                 {
                     "name": _make_name(column.name),
                     "titles": guard(column.name),
-                    "datatype": _name_type(column.type),
+                    "datatype": TYPES[find_kind(column.type)],
                     "dc:description": column.about,
                 }
                 for column in table.columns
@@ -65,9 +65,3 @@ def _make_name(name: str) -> str:
     """
     encoded = quote(name, safe="").replace("-", "%2D").replace(".", "%2E").replace("~", "%7E")
     return f"%5F{encoded[1:]}" if encoded.startswith("_") else encoded
-
-
-def _name_type(kind: pa.DataType) -> str:
-    if pa.types.is_integer(kind):
-        return "integer"
-    return "double" if pa.types.is_floating(kind) else "string"

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tallytree.errors import ExportError
-from tallytree.exporting.published_tables import ExportColumn, ExportTable
+from tallytree.exporting.published_tables import ExportColumn, ExportTable, Kind, find_kind
 from tallytree.exporting.release_facts import list_facts
 from tallytree.releases.released import Released
 
@@ -33,6 +33,7 @@ BATCH_ROWS = 2**16
 
 HEADER, WHOLE, DECIMAL, TEXT = 1, 2, 3, 4
 """The styles of cells, as places in ``STYLES``."""
+STYLES_OF: dict[Kind, int] = {"integer": WHOLE, "number": DECIMAL}
 NUMBERS, NAMES, WIDEST = 10, 20, 40
 """Widths of columns, in characters: of numbers and of text at least, and at most."""
 WIDE, LINE = 100, 15
@@ -133,11 +134,12 @@ def _write_rows(part: pa.Table) -> Iterator[pa.Buffer]:
     cells: list[Any] = []
     for given in part.columns:
         column: Any = given
-        if pa.types.is_string(column.type):
-            before, after = '<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
+        kind = find_kind(column.type)
+        if kind in STYLES_OF:
+            before, after = f'<c s="{STYLES_OF[kind]}"><v>', "</v></c>"
         else:
-            style = WHOLE if pa.types.is_integer(column.type) else DECIMAL
-            column, before, after = column.cast(pa.string()), f'<c s="{style}"><v>', "</v></c>"
+            before, after = '<c t="inlineStr"><is><t xml:space="preserve">', "</t></is></c>"
+        column = column.cast(pa.string())
         cells.append(pc.fill_null(pc.binary_join_element_wise(before, column, after, ""), "<c/>"))
     join: Any = pc.binary_join_element_wise
     lines = join(pa.scalar("<row>"), *cells, pa.scalar("</row>"), pa.scalar(""))
