@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts as GroupCounts
     from tallytree.counts.people import count_groups as count_groups
     from tallytree.counts.region_tables import read_hierarchy as read_hierarchy
+    from tallytree.exporting.exporter import export as export
     from tallytree.hierarchy import Hierarchy as Hierarchy
     from tallytree.intervals.estimates import Estimate as Estimate
     from tallytree.intervals.estimates import Estimates as Estimates
@@ -60,6 +61,7 @@ _HOMES = {
     "compare": "comparison.comparing",
     "count_groups": "counts.people",
     "evaluate": "research.evaluation",
+    "export": "exporting.exporter",
     "group_regions": "releases.margins",
     "list_mechanisms": "mechanisms.registry",
     "load": "publishing.publisher",

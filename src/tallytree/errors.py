@@ -17,6 +17,7 @@
     │   ├── ViewError         a form in which a release cannot be shown: a library is missing
     │   ├── IntervalsError    intervals that cannot be made as asked
     │   ├── SignatureError    a key, or a signature that is not one of a release
+    │   ├── ExportError       an export that cannot be made as asked: the format does not allow it
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
@@ -154,6 +155,10 @@ class IntervalsError(InputError):
 
 class SignatureError(InputError):
     """A key cannot be used, or a signature is not one of a release."""
+
+
+class ExportError(InputError):
+    """A release cannot be exported as asked: an unknown format, or one that does not allow it."""
 
 
 class FolderError(InputError):

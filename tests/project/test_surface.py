@@ -15,7 +15,16 @@ def parameters(function: object) -> list[str]:
 
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
-    functions |= {"add_intervals", "compare", "group_regions", "release", "sign", "simulate", "verify"}
+    functions |= {
+        "add_intervals",
+        "compare",
+        "export",
+        "group_regions",
+        "release",
+        "sign",
+        "simulate",
+        "verify",
+    }
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
     data |= {"Estimate", "Estimates", "FlagLimits", "Simulation", "SizeClasses", "Solution", "Words"}
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
@@ -56,6 +65,7 @@ def test_signatures() -> None:
     assert parameters(tt.Release.estimate_areas)[:4] == ["self", "areas", "sizes", "statistic"]
     assert parameters(tt.sign) == ["folder", "key"]
     assert parameters(tt.verify) == ["folder", "key", "sha256", "recompute"]
+    assert parameters(tt.export) == ["release", "to", "out", "wide"]
     assert parameters(tt.compare) == ["a", "b", "level", "top", "size", "groups"]
 
 

@@ -20,6 +20,7 @@ from tallytree.cli.count_command import count
 from tallytree.cli.demo_command import demo
 from tallytree.cli.estimate_command import estimate
 from tallytree.cli.evaluate_command import evaluate
+from tallytree.cli.export_command import export
 from tallytree.cli.failures import BUG, INTERRUPTED, MEMORY, OUTPUT, USAGE, Kind, describe_failure, find_kind
 from tallytree.cli.intervals_command import intervals, unbiased
 from tallytree.cli.ledger_command import app as ledger
@@ -57,7 +58,7 @@ TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
 MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     MAKING: (demo, plan, count, release, sign, keygen),
-    LOOKING: (verify, report, estimate, intervals, unbiased, compare, evaluate),
+    LOOKING: (verify, report, estimate, intervals, unbiased, export, compare, evaluate),
     STUDYING: (mechanisms, audit, reproduce),
 }
 

@@ -206,6 +206,29 @@ MANUALS = {
         ),
         see_also=("tallytree intervals", "docs/intervals.md"),
     ),
+    "export": Manual(
+        examples=(
+            (
+                "A table for a spreadsheet, with the promise beside it.",
+                "tallytree export release --to xlsx --out table.xlsx",
+            ),
+            (
+                "CSV with a row for each region and a column for each size.",
+                "tallytree export release --to csv --wide --out counts-wide.csv",
+            ),
+            (
+                "For a data portal: CSV files and their description in one zip file.",
+                "tallytree export release --to datapackage --out package.zip",
+            ),
+            ("For a statistical office: SDMX.", "tallytree export release --to sdmx-csv --out sdmx"),
+            (
+                "A draft for the public registry of differential privacy.",
+                "tallytree export release --to registry --out our_release.yaml",
+            ),
+        ),
+        exit_codes=f"{DONE}, or a release that fails its checks",
+        see_also=("tallytree verify", "tallytree sign", "docs/exporting.md"),
+    ),
     "compare": Manual(
         examples=(
             ("Two releases: does noise alone explain it?", "tallytree compare release-2020 release-2021"),

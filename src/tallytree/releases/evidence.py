@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from fastjsonschema import JsonSchemaValueException
+from fastjsonschema import compile as compile_schema
 
 from tallytree import __version__
 from tallytree.arrays import cut_rows, get_rows, get_shape
@@ -20,7 +23,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import say_taken_on_trust
 from tallytree.privacy.plan import Plan
 from tallytree.releases.contrasts import measure_scatter
-from tallytree.releases.manifest import Manifest, seal, state_privacy
+from tallytree.releases.manifest import Manifest, read_schema, seal, state_privacy
 from tallytree.releases.revisions import find_origin
 from tallytree.releases.statement import ENFORCED
 from tallytree.solvers.checks import Check, skip
@@ -46,6 +49,31 @@ def check_manifest(content: bytes, manifest: Manifest) -> Check:
     intact = content == seal(manifest).encode()
     example = "" if intact else "manifest.json is not the file that was written"
     return Check("manifest", "the manifest is the one that was written (SHA-256)", int(not intact), example)
+
+
+def check_schema(manifest: Manifest) -> Check:
+    """Check that the manifest of a folder has the form that its JSON Schema describes, for other readers."""
+    schema = read_schema()
+    try:
+        _compile_schema()(manifest)
+    except JsonSchemaValueException as error:
+        place = ".".join(error.path[1:])
+        example = f"{show(place)} is not as described" if place else "a part is missing or unknown"
+    else:
+        example = ""
+    return Check(
+        "schema", f"the manifest fits its JSON Schema ({schema['$id']})", int(bool(example)), example
+    )
+
+
+@cache
+def _compile_schema() -> Callable[[Manifest], object]:
+    """Return a function that raises an error for a manifest that does not fit.
+
+    The library knows drafts up to 07; the schema uses only what means the same in 2020-12.
+    """
+    validate: Callable[[Manifest], object] = compile_schema(read_schema(), use_default=False)
+    return validate
 
 
 def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, ...]:

@@ -28,6 +28,7 @@ from tallytree.releases.evidence import (
     check_mechanism,
     check_noise,
     check_receipt,
+    check_schema,
     check_solution,
     check_statement,
 )
@@ -160,7 +161,7 @@ class Released:
                 check_mechanism(*made),
                 check_solution(*made) if recompute else skipped,
                 *(() if self.intervals is None else (check_intervals(self.intervals),)),
-                *self.file_checks,
+                *((check_schema(self.manifest), *self.file_checks) if self.file_checks else ()),
             )
         )
 
