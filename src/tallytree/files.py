@@ -87,9 +87,8 @@ def replace_file(target: Path) -> Iterator[Path]:
 
 def write_new(target: Path, content: bytes) -> None:
     """Write ``content`` to a file that does not exist yet, which others may read."""
-    with new_private_file(target) as stage:
+    with new_file(target) as stage:
         stage.write_bytes(content)
-        stage.chmod(0o644)
 
 
 def write_whole(target: Path, content: bytes) -> None:

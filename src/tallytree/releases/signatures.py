@@ -24,7 +24,7 @@ from tallytree.envelopes import (
     write_statement,
 )
 from tallytree.errors import FolderError, SignatureError, describe, show
-from tallytree.files import hash_file, new_private_file, write_lasting, write_new
+from tallytree.files import hash_file, new_file, write_lasting, write_new
 from tallytree.releases.manifest import Manifest, read_manifest
 from tallytree.releases.released import MANIFEST, SIGNATURE, Released, as_path, read_folder
 from tallytree.solvers.checks import Check, Verification
@@ -42,7 +42,7 @@ def make_keys(path: str | os.PathLike[str]) -> Path:
     private = as_path(path)
     public = private.with_name(f"{private.stem}.public{private.suffix or '.pem'}")
     key = Ed25519PrivateKey.generate()
-    with new_private_file(private) as file:
+    with new_file(private, is_private=True) as file:
         file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         write_new(public, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
     return public
