@@ -300,7 +300,9 @@ def enter(balances: Balances, entry: Entry) -> None:
         balances[entry.dataset] = Balance(entry.dataset, unit, amount, whom)
         return
     if entry.kind not in (LIMIT, CHARGE):
-        raise LedgerError("It is neither a budget nor a charge, nor a limit.")
+        raise LedgerError(
+            "It is neither a budget nor a charge nor a limit; a newer version of Tallytree may know it."
+        )
     balance = find_balance(balances, entry.dataset)
     if (unit, whom) != (balance.unit, balance.whom):
         raise LedgerError("Its unit is not that of the budget.")
