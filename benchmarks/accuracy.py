@@ -145,7 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def measure(data: Path, before: Path, runs: int) -> Data:
     """All cases, in both versions."""
-    facts = records.list_facts("python -m benchmarks.accuracy --data FOLDER --before CHECKOUT")
+    facts = records.list_facts("make accuracy DATA=FOLDER BEFORE=CHECKOUT")
     rows: list[Data] = []
     for case in CASES:
         print(case, file=sys.stderr, flush=True)

@@ -490,6 +490,15 @@ def test_the_command_says_what_the_library_says(release: tt.Release, folder: str
     assert {each["flag"] for each in told} == {"noise"}
 
 
+def test_a_margin_is_estimated_as_areas_are(folder: str, release: tt.Release, run: Run) -> None:
+    code, out, _ = run("estimate", folder, "--margin", "state", "--margin", "county", "--json")
+    assert code == 0
+    told = json.loads(out)["estimates"]
+    areas = tt.group_regions(release.hierarchy, ["state", "county"])
+    assert told == release.estimate_areas(areas).to_dicts()
+    assert sum(each["value"] for each in told) == release.total
+
+
 def test_the_command_says_that_replicates_are_made(folder: str, run: Run) -> None:
     code, out, err = run("estimate", folder, "--region", "N/A", "--replicates", "11", "--seed", "3")
     assert code == 0
@@ -507,6 +516,9 @@ def test_the_command_says_that_replicates_are_made(folder: str, run: Run) -> Non
         ["--ratio"],
         ["--each", "state", "--region", "N/A"],
         ["--each", "village"],
+        ["--margin", "village"],
+        ["--margin", "county", "--margin", "state"],
+        ["--margin", "state", "--each", "state"],
         ["--areas", "nowhere.csv"],
         ["--region", ""],
         ["--statistic", "x"],

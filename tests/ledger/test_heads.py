@@ -12,9 +12,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 import tallytree as tt
-from tallytree.envelopes import read_public_key, sign_statement, write_statement
 from tallytree.errors import FolderError, InputError, LedgerError, SignatureError
 from tallytree.ledger.entries import START
+from tallytree.ledger.envelopes import read_public_key, sign_statement, write_statement
 from tallytree.ledger.heads import PREDICATE_TYPE
 from tallytree.releases.signatures import make_keys
 from tests.commands import Run

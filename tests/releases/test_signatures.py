@@ -23,8 +23,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 import tallytree as tt
-from tallytree.envelopes import PAYLOAD_TYPE, encode_for_signing, name_key, write_envelope
 from tallytree.errors import FolderError, InputError, SignatureError
+from tallytree.ledger.envelopes import PAYLOAD_TYPE, encode_for_signing, name_key, write_envelope
 from tallytree.releases.released import MANIFEST, REPORT, SIGNATURE
 from tallytree.releases.signatures import check_signature
 from tests.commands import Run

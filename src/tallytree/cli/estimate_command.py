@@ -21,8 +21,7 @@ from tallytree.errors import IntervalsError
 
 if TYPE_CHECKING:
     from tallytree.intervals.estimates import Estimate
-    from tallytree.intervals.estimator import Estimator
-    from tallytree.intervals.selections import Selection, SizeRange
+    from tallytree.publishing.area_tables import Areas
     from tallytree.publishing.publisher import Release
 
 OTHER, SEVERAL = "A second selection", "Several areas at once"
@@ -89,6 +88,15 @@ def estimate(
             help="One estimate for each region of this level.", metavar="LEVEL", rich_help_panel=SEVERAL
         ),
     ] = None,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="One estimate for each name at this level, over all regions that have it; repeat it for "
+            "several levels, from the top down.",
+            metavar="LEVEL",
+            rich_help_panel=SEVERAL,
+        ),
+    ] = None,
     coverage: Annotated[
         str, typer.Option(help="The share of intervals that contain the true number.", metavar="C")
     ] = "0.9",
@@ -131,8 +139,10 @@ def estimate(
     from tallytree.publishing.publisher import load
 
     has_second = bool(against) or against_sizes is not None
-    if sum(map(bool, (region or has_second, areas, each))) > 1:
-        raise IntervalsError("Give --region (and --against), or --areas, or --each: only one of them.")
+    if sum(map(bool, (region or has_second, areas, each, margin))) > 1:
+        raise IntervalsError(
+            "Give --region (and --against), or --areas, or --each, or --margin: only one of them."
+        )
     if ratio and not has_second:
         raise IntervalsError("--ratio needs a second selection: --against or --against-sizes.")
     span, other_span = parse_size_range(sizes), parse_size_range(against_sizes)
@@ -142,8 +152,9 @@ def estimate(
         estimator = Estimator.of(
             release, coverage=coverage, flags=limits, replicates=replicates, seed=seed, progress=progress
         )
-        if areas is not None or each is not None:
-            selections = _select_areas(estimator, release, areas, each, span, statistic)
+        if areas or each or margin:
+            found_areas = _find_areas(release, areas, each, margin)
+            selections = estimator.select_areas(found_areas, span, statistic)
         else:
             selections = [estimator.select(region, span, statistic)]
         if has_second:
@@ -160,7 +171,7 @@ def estimate(
         found = Estimates((*found, both))
     told = {"replicates": estimator.replicates, "seed": estimator.seed}
     if as_json:
-        _print_json(list(found), told, has_second=has_second, several=bool(areas or each))
+        _print_json(list(found), told, has_second=has_second, several=bool(areas or each or margin))
     elif table:
         print_plain_table(found.columns, found.rows)
     elif len(found) > 1:
@@ -170,21 +181,16 @@ def estimate(
         print_text(found[0].describe())
 
 
-def _select_areas(
-    estimator: Estimator,
-    release: Release,
-    areas: Path | None,
-    each: str | None,
-    sizes: SizeRange | None,
-    statistic: str,
-) -> list[Selection]:
+def _find_areas(release: Release, areas: Path | None, each: str | None, margin: list[str] | None) -> Areas:
     from tallytree.publishing.area_tables import read_areas
+    from tallytree.releases.margins import group_regions
 
     if areas is not None:
-        return estimator.select_areas(read_areas(areas, release.hierarchy), sizes, statistic)
+        return read_areas(areas, release.hierarchy)
+    if margin:
+        return group_regions(release.hierarchy, margin)
     assert each is not None
-    paths = release.hierarchy.regions(each)
-    return estimator.select_areas({"/".join(path): [path] for path in paths}, sizes, statistic)
+    return {"/".join(path): [path] for path in release.hierarchy.regions(each)}
 
 
 def _print_json(found: list[Estimate], told: dict[str, int], *, has_second: bool, several: bool) -> None:

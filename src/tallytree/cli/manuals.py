@@ -196,6 +196,10 @@ MANUALS = {
                 "The median of every county, for a script.",
                 "tallytree estimate release --each county --statistic median --json",
             ),
+            (
+                "Counties of one name together, over all states: a margin.",
+                "tallytree estimate release --margin county",
+            ),
         ),
         see_also=("tallytree intervals --keep-replicates", "docs/estimates.md"),
     ),

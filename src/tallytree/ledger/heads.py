@@ -14,9 +14,9 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from tallytree.envelopes import read_statement, sign_statement, write_statement
 from tallytree.errors import SignatureError, describe, show
 from tallytree.ledger.entries import Entry, add_up, name_unit
+from tallytree.ledger.envelopes import read_statement, sign_statement, write_statement
 from tallytree.solvers.checks import Check
 
 PREDICATE_TYPE = "urn:tallytree:ledger:1"

@@ -238,8 +238,8 @@ class Ledger:
         Whoever keeps it can show that nothing before it was changed, removed or written anew: see
         :meth:`verify`. An earlier statement is not replaced.
         """
-        from tallytree.envelopes import read_private_key
         from tallytree.files import write_new
+        from tallytree.ledger.envelopes import read_private_key
         from tallytree.ledger.heads import sign_head
 
         signer = read_private_key(key)
@@ -265,7 +265,7 @@ class Ledger:
             raise LedgerError("A signed statement is checked with the public key: give both.")
         if key is None or statement is None:
             return audit(self._store.read(), releases)
-        from tallytree.envelopes import read_public_key
+        from tallytree.ledger.envelopes import read_public_key
         from tallytree.ledger.heads import check_head
 
         signer, entries = read_public_key(key), self._store.read()

@@ -16,15 +16,15 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from tallytree.envelopes import (
+from tallytree.errors import FolderError, SignatureError, describe, show
+from tallytree.files import hash_file, new_file, write_lasting, write_new
+from tallytree.ledger.envelopes import (
     read_private_key,
     read_public_key,
     read_statement,
     sign_statement,
     write_statement,
 )
-from tallytree.errors import FolderError, SignatureError, describe, show
-from tallytree.files import hash_file, new_file, write_lasting, write_new
 from tallytree.releases.manifest import Manifest, read_manifest
 from tallytree.releases.released import MANIFEST, SIGNATURE, Released, as_path, read_folder
 from tallytree.solvers.checks import Check, Verification
