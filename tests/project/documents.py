@@ -86,8 +86,9 @@ def run_examples(
         if example.output is not None:
             found, wanted = _strip(printed), _strip(example.output)
             if MORE in wanted:
-                before, after = wanted.index(MORE), len(wanted) - wanted.index(MORE) - 1
-                found = [*found[:before], MORE, *found[len(found) - after :]]
+                place = wanted.index(MORE)
+                end = len(found) - (len(wanted) - place - 1)
+                found = [*found[:place], MORE, *found[end:]]
             assert found == wanted, f"{example.place} prints:\n{printed}"
     return names
 
