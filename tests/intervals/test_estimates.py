@@ -434,7 +434,11 @@ def test_areas_are_read_from_tables(release: tt.Release, tmp_path: Path) -> None
     pa_csv.write_csv(paths, tmp_path / "areas.csv")
     for given_areas in (table, table.to_pandas(), paths, tmp_path / "areas.csv"):
         assert list(release.estimate_areas(given_areas, sizes=(2, None))) == wanted
-    assert "west" in release.estimate_areas(areas)._repr_html_()
+    found = release.estimate_areas(areas, sizes=(2, None))
+    assert [each.name for each in found[1:]] == ["east, size 2 and more"]
+    assert "west" in found._repr_html_()
+    assert found.to_pandas()["value"].tolist() == [each.value for each in wanted]
+    assert found.to_polars()["flag"].to_list() == [each.flag for each in wanted]
 
 
 @pytest.mark.parametrize(
