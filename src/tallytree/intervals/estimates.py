@@ -16,10 +16,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from tallytree.errors import IntervalsError
 from tallytree.intervals.selections import Selection
@@ -27,8 +28,13 @@ from tallytree.markup import tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import show_short
 from tallytree.releases.flags import FLAGS, Flag, FlagLimits
 from tallytree.releases.kept_replicates import KeptReplicates, Replicate
+from tallytree.releases.release_columns import make_pandas, make_polars
 from tallytree.releases.roundings import Rounded, round_to_interval
 from tallytree.sizes import SizeClasses
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -182,14 +188,11 @@ class Estimate:
         return self.describe()
 
     def _repr_html_(self) -> str:
-        more = ""
-        if not self.exact and math.isfinite(self.value):
-            more = f"Bias {self.bias:,.3g}, standard error {self.error:,.3g}. {self.draws.flags.describe()}."
-        return write_box(
-            tag("span", self.title, ", ", self.name),
-            write_paragraph(self.describe_number()),
-            write_paragraph(more),
-        )
+        words = [write_paragraph(self.describe_number())]
+        if not self.exact and math.isfinite(self.error):
+            errors = f"Bias {self.bias:,.3g}, standard error {self.error:,.3g}."
+            words += [write_paragraph(errors), write_paragraph(f"{self.draws.flags.describe()}.")]
+        return write_box(tag("span", self.title, ", ", self.name), *words)
 
 
 @dataclass(frozen=True)
@@ -201,8 +204,12 @@ class Estimates(Sequence[Estimate]):
     def __len__(self) -> int:
         return len(self.items)
 
-    def __getitem__(self, place: Any) -> Any:
-        return self.items[place]
+    @overload
+    def __getitem__(self, place: int) -> Estimate: ...
+    @overload
+    def __getitem__(self, place: slice) -> Estimates: ...
+    def __getitem__(self, place: int | slice) -> Estimate | Estimates:
+        return Estimates(self.items[place]) if isinstance(place, slice) else self.items[place]
 
     @property
     def columns(self) -> list[str]:
@@ -216,14 +223,31 @@ class Estimates(Sequence[Estimate]):
         """The estimates, rounded to what is known."""
         return [[each.name, *write_cells(each)] for each in self.items]
 
-    def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the estimates as facts for a program."""
-        return [each.to_dict() for each in self.items]
+    def to_arrow(self) -> pa.Table:
+        """Return the estimates as a table; numbers that are not known are null."""
+        told = [each.to_dict() for each in self.items]
+        return pa.table(
+            {
+                name: pa.array([each[name] for each in told], kind)
+                for name, kind in (
+                    *((name, pa.string()) for name in ("name", "statistic")),
+                    *((name, pa.float64()) for name in ("value", "low", "high", "bias", "error")),
+                    *(("coverage", pa.string()), ("flag", pa.string()), ("exact", pa.bool_())),
+                )
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the estimates as a pandas data frame."""
+        return make_pandas(self.to_arrow())
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the estimates as a Polars data frame."""
+        return make_polars(self.to_arrow())
 
     def _repr_html_(self) -> str:
-        about = self.items[0].draws.flags.describe() if self.items else ""
-        table = write_table(self.columns, self.rows)
-        return write_box(tag("span", "Estimates"), table, write_paragraph(about))
+        about = [write_paragraph(f"{each.draws.flags.describe()}.") for each in self.items[:1]]
+        return write_box(tag("span", "Estimates"), write_table(self.columns, self.rows), *about)
 
 
 def write_cells(estimate: Estimate) -> list[str]:

@@ -94,8 +94,7 @@ class Release(Released):
             if regions is not None or sizes is not None or statistic != "groups":
                 raise IntervalsError("Give a function, or regions, sizes and a statistic, not both.")
             return estimator.apply(function)
-        found: Estimate = estimator.estimate([estimator.select(regions, sizes, statistic)])[0]
-        return found
+        return estimator.estimate([estimator.select(regions, sizes, statistic)])[0]
 
     def estimate_areas(
         self,

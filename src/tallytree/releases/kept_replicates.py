@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from tallytree.arrays import MAX_GROUPS, get_rows, get_shape
+from tallytree.arrays import MAX_GROUPS, cut_rows, get_rows, get_shape, take_rows
 from tallytree.errors import FolderError
 from tallytree.files import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
@@ -155,22 +155,27 @@ class ReplicateKeeper:
     """The released ones."""
     only: Sequence[Ints] | None = None
     """For each level the regions to keep."""
-    _number: int = 0
-    _parts: list[list[tuple[Ints, Packed, Packed]]] = field(default_factory=list)
+    _parts: list[list[tuple[Ints, Packed, Packed]]] = field(default_factory=list, init=False)
 
     def add(self, replicate: Replicate) -> None:
         """Keep one more replicate."""
         found = []
         for level in range(len(self.counts)):
-            rows = slice(None) if self.only is None else self.only[level]
-            released, known, made = (each[level][rows] for each in (self.counts, *replicate))
-            before, after = known - released, made - known
-            place = np.flatnonzero((before != 0) | (after != 0))
-            if self.only is not None and len(place):
-                region, size = np.divmod(place, released.shape[1])
-                place = self.only[level][region] * released.shape[1] + size
-            some = (before != 0) | (after != 0)
-            found.append((place, _shrink(before[some]), _shrink(after[some])))
+            regions, width = get_shape(self.counts, level)
+            wanted = np.arange(regions) if self.only is None else self.only[level]
+            pieces = [(np.zeros(0, dtype=np.int64),) * 3]
+            for start, stop in cut_rows(len(wanted), width):
+                some = wanted[start:stop]
+                released, known, made = (
+                    take_rows(each, level, some).astype(np.int64, copy=False)
+                    for each in (self.counts, *replicate)
+                )
+                before, after = known - released, made - known
+                region, size = np.nonzero((before != 0) | (after != 0))
+                place = some[region] * width + size
+                pieces.append((place, before[region, size], after[region, size]))
+            place, before, after = map(np.concatenate, zip(*pieces, strict=True))
+            found.append((place, _shrink(before), _shrink(after)))
         self._parts.append(found)
 
     def finish(self, seed: int) -> KeptReplicates:
