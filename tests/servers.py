@@ -1,14 +1,15 @@
-"""Real servers for the tests: PostgreSQL on loopback, and a Spark cluster of separate processes."""
+"""Real servers for the tests: databases and an object store on loopback, a Spark cluster of processes."""
 
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,43 @@ def run_postgres() -> Iterator[str]:
 
 
 @contextmanager
+def run_mariadb() -> Iterator[str]:
+    """A new MariaDB server, gone at the end; yields the URL of its database, which is not of UTF-8."""
+    need(shutil.which("mariadbd") and shutil.which("mariadb-install-db"), "MariaDB")
+    # MariaDB refuses to run as root.
+    as_user = ["runuser", "-u", "mysql", "--"] if os.geteuid() == 0 else []
+    with tempfile.TemporaryDirectory(prefix="tallytree-mariadb-") as name:
+        folder = Path(name)
+        if as_user:
+            shutil.chown(folder, "mysql")
+        data = f"--datadir={folder / 'data'}"
+        setup = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
+        subprocess.run(
+            [*as_user, "mariadb-install-db", "--no-defaults", data, *setup], check=True, capture_output=True
+        )
+        first = folder / "first.sql"
+        first.write_text(
+            "CREATE DATABASE census CHARACTER SET latin1;\n"
+            "CREATE USER 'tester'@'127.0.0.1' IDENTIFIED BY 'it''s secret';\n"
+            "GRANT ALL ON *.* TO 'tester'@'127.0.0.1' WITH GRANT OPTION;\n"
+        )
+        first.chmod(0o644)
+        port = find_port()
+        options = [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder / 'socket'}"]
+        options.append("--skip-name-resolve")
+        with subprocess.Popen(
+            [*as_user, "mariadbd", "--no-defaults", data, *options, f"--init-file={first}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as server:
+            try:
+                wait_for(port, server)
+                yield f"mysql://tester:it%27s+secret@127.0.0.1:{port}/census"
+            finally:
+                server.terminate()
+
+
+@contextmanager
 def run_spark() -> Iterator[SparkSession]:
     """A driver, a master, two workers and their two executors, each executor a process of its own."""
     need(shutil.which("java") or os.environ.get("JAVA_HOME"), "Java")
@@ -86,6 +124,15 @@ def run_spark() -> Iterator[SparkSession]:
             yield session
         finally:
             session.stop()
+
+
+def wait_for(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Wait until a server answers at a port of this machine."""
+    while server.poll() is None:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            return
+        select.select([], [], [], 0.05)
+    pytest.fail("A server ended before it answered.")
 
 
 def find_port() -> int:

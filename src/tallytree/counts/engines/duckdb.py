@@ -28,7 +28,8 @@ class DuckDBSession(Session):
 
     backend_name = "duckdb"
     has_try_cast = True
-    has_md5 = True
+    holds = True
+    digest = ("md5",)
 
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
@@ -141,12 +142,14 @@ class DuckDBSession(Session):
 
 
 @contextmanager
-def open_duckdb(engine: Engine) -> Iterator[DuckDBSession]:
-    """Open a database in memory, closed at the end; what it spilled is removed."""
+def open_duckdb(engine: Engine, database: Path | None = None) -> Iterator[DuckDBSession]:
+    """Open a database file for reading, or one in memory; what is spilled is removed at the end."""
     import ibis
 
     with private_folder(engine.spill_folder) as folder:
         backend = ibis.duckdb.connect(
+            database or ":memory:",
+            read_only=database is not None,
             threads=engine.threads or count_processors(),
             temp_directory=str(folder),
             preserve_insertion_order=False,
@@ -156,7 +159,7 @@ def open_duckdb(engine: Engine) -> Iterator[DuckDBSession]:
             **({"memory_limit": engine.memory_limit} if engine.memory_limit else {}),
         )
         try:
-            yield DuckDBSession(backend)
+            yield DuckDBSession(backend, names_tables=database is not None)
         finally:
             backend.disconnect()
 
