@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tallytree.counts.arrow import Table
-from tallytree.counts.engines import databases, duckdb, postgres, spark
+from tallytree.counts.engines import databases, duckdb, object_stores, postgres, spark
 from tallytree.counts.engines.session import Engine, Session
 from tallytree.errors import EngineError
+from tallytree.progress import Progress
 
 
 class SparkTables(Session):
@@ -37,6 +38,20 @@ ENGINES: list[type[Session]] = [
 other engine, records are counted all the same, with what every engine can do."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@contextmanager
+def open_sources(
+    source: Table, frame: Table | None, engine: Engine | None, progress: Progress
+) -> Iterator[tuple[Session, Table, Table | None]]:
+    """Open the engine that ``source`` is in; yield it, the source and the frame, with objects copied here."""
+    chosen = engine or Engine()
+    by_spark = spark.is_data_frame(source) or chosen.name == "spark"  # which reads objects where they are
+    sources = [] if by_spark else [source, frame]
+    with object_stores.copy_objects(sources, chosen.spill_folder, progress) as copied:
+        source, frame = copied or (source, frame)
+        with open_session(source, engine) as session:
+            yield session, source, frame
 
 
 @contextmanager
