@@ -7,11 +7,12 @@ import select
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psycopg
 import pyarrow as pa
@@ -99,6 +100,39 @@ def run_mariadb() -> Iterator[str]:
                 server.terminate()
 
 
+class ObjectStore(NamedTuple):
+    """A server that speaks S3."""
+
+    folder: Path
+    """Its buckets are the folders in here, and their objects the files."""
+    environment: dict[str, str]
+    """The variables that lead to it."""
+
+
+@contextmanager
+def run_object_store() -> Iterator[ObjectStore]:
+    """A new server that speaks S3 and checks signatures, gone at the end."""
+    program = Path(sys.executable).parent / "rclone"
+    need(program.exists(), "rclone")
+    key, secret = "reader", "its/secret+"
+    port = find_port()
+    with tempfile.TemporaryDirectory(prefix="tallytree-s3-") as folder:
+        options = ["--addr", f"127.0.0.1:{port}", "--auth-key", f"{key},{secret}", "--config", "/dev/null"]
+        command = [str(program), "serve", "s3", *options, "--vfs-cache-mode", "off", "--dir-cache-time", "0"]
+        with subprocess.Popen([*command, folder], stderr=subprocess.DEVNULL) as server:
+            try:
+                wait_for(port, server)
+                found = {
+                    "AWS_ACCESS_KEY_ID": key,
+                    "AWS_SECRET_ACCESS_KEY": secret,
+                    "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+                    "AWS_EC2_METADATA_DISABLED": "true",
+                }
+                yield ObjectStore(Path(folder), found)
+            finally:
+                server.terminate()
+
+
 @contextmanager
 def run_spark() -> Iterator[SparkSession]:
     """A driver, a master, two workers and their two executors, each executor a process of its own."""
@@ -153,3 +187,22 @@ def fill(url: str, name: str, table: pa.Table) -> None:
         with connection.cursor().copy(copy) as rows:
             for row in table.to_pylist():
                 rows.write_row(list(row.values()))
+
+
+def fill_rows(connection: Any, name: str, table: pa.Table, *, mark: str, quote: str) -> None:
+    """Put a table into a database by its driver's cursor: ``mark`` stands for a value in its SQL."""
+
+    def write(word: str) -> str:
+        return quote + word.replace(quote, 2 * quote) + quote
+
+    text = "VARCHAR(200) CHARACTER SET utf8mb4" if mark == "%s" else "TEXT"
+    kinds = ["BIGINT" if pa.types.is_integer(kind) else text for kind in table.schema.types]
+    columns = ", ".join(
+        f"{write(column)} {kind}" for column, kind in zip(table.column_names, kinds, strict=True)
+    )
+    cursor = connection.cursor()
+    cursor.execute(f"DROP TABLE IF EXISTS {write(name)}")
+    cursor.execute(f"CREATE TABLE {write(name)} ({columns})")
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    cursor.executemany(f"INSERT INTO {write(name)} VALUES ({', '.join([mark] * table.num_columns)})", rows)
+    connection.commit()

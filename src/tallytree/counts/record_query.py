@@ -267,7 +267,7 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
     if frame is None:
         rows = parts[0].union(*parts[1:]) if parts[1:] else parts[0]
         # Counting rows is faster than adding ones.
-        counts_rows = len(parts) == 1 and people.columns.quantity is None
+        counts_rows = people.columns.person is None and people.columns.quantity is None
         facts = {"size": rows.count() if counts_rows else rows["quantity"].sum(), **_span(rows["code"])}
     else:
         listed = _read(frame, counting, text_groups)

@@ -228,8 +228,11 @@ def _connect(url: str, name: str) -> ibis.Backend:
     if name in ("mysql", "sqlite"):
         import pandas  # noqa: F401  # Ibis makes Arrow tables of their answers with it
     if name == "sqlite":
-        file = sqlite3.connect(f"{_find_file(url).as_uri()}?mode=ro", uri=True)
-        return ibis.sqlite.from_connection(file)
+        path = _find_file(url)
+        try:
+            return ibis.sqlite.from_connection(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True))
+        except sqlite3.Error:
+            raise EngineError(f"{show(path, most=150)} is not a database of SQLite.") from None
     options: dict[str, Any] = {}
     if name == "mysql":
         _use_pure_driver()

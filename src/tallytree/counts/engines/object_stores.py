@@ -44,7 +44,7 @@ CHANGED = "A file was changed while it was read: count again when nothing writes
 
 
 @dataclass(frozen=True)
-class _Store:
+class Store:
     """A store, and what we want of it."""
 
     scheme: str
@@ -133,7 +133,7 @@ def _bring(address: str, folder: Path, progress: Progress) -> str:
     if "@" in pattern.partition("/")[0]:  # what stands before it may be a password: it is not shown
         raise EngineError(f"An address holds no credentials: set {CREDENTIALS[scheme]}.")
     try:
-        store = _Store(scheme, _open_store(scheme, pattern.partition("/")[0], os.environ))
+        store = Store(scheme, _open_store(scheme, pattern.partition("/")[0], os.environ))
         before = store.list_files(address, pattern)
         advance = progress("Copying the files", len(before))
         with ThreadPoolExecutor(COPIES_AT_ONCE) as pool:

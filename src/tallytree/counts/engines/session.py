@@ -175,9 +175,9 @@ class Session:
         if isinstance(source, ibis.Table):
             if not _lives_in(source, self.backend):
                 raise EngineError("All tables must be in the same engine: give both by the same connection.")
-            return self._tell_apart(source)
+            return self.tell_apart(source)
         if self.names_tables and isinstance(source, str) and not has_file_ending(source):
-            return self._tell_apart(self.find_table(source))
+            return self.tell_apart(self.find_table(source))
         if is_file_source(source):
             files = find_files(source)
             self._stamps |= stamp_files(files.paths)
@@ -199,22 +199,20 @@ class Session:
         """Return the table of that name, or of ``schema.name``."""
         schema, dot, rest = name.partition(".")
         try:
-            known = self.backend.list_tables()
+            known = self.list_tables()
             if name in known:
                 return self.backend.table(name)
-            if dot and rest in self.list_others(schema):
-                return self.backend.table(rest, database=schema)
+            with suppress(Exception):  # of any kind: Ibis has none of its own for an unknown schema
+                if dot and rest in self.list_tables(schema):
+                    return self.backend.table(rest, database=schema)
             self.check_rights(name)
         except Exception as error:
             raise self.explain(error) from None
         raise EngineError(f"The database has no table {show(name)}: {name_choices(name, known)}")
 
-    def list_others(self, schema: str) -> Sequence[str]:
-        """Return the tables of another schema; none if there is no such schema."""
-        try:
-            return self.backend.list_tables(database=schema)
-        except Exception:  # of any kind: Ibis has none of its own for this
-            return ()
+    def list_tables(self, schema: str | None = None) -> Sequence[str]:
+        """Return the names of the tables in a schema, or in the one that the connection begins in."""
+        return self.backend.list_tables(database=schema)
 
     def check_rights(self, name: str) -> None:
         """Refuse a table that exists but is not listed, because the user may not read it."""
@@ -245,7 +243,7 @@ class Session:
         """Return a table in memory as one of the engine."""
         import ibis
 
-        return self._tell_apart(ibis.memtable(table)).table
+        return self.tell_apart(ibis.memtable(table)).table
 
     def hand_over(self, table: pa.Table) -> Opened:
         """Return a table in memory in a form that the engine can take in."""
@@ -267,8 +265,8 @@ class Session:
                 "whole numbers."
             ) from None
 
-    def _tell_apart(self, table: ibis.Table) -> Opened:
-        """The table with its text compared by bytes."""
+    def tell_apart(self, table: ibis.Table) -> Opened:
+        """Return a table of the engine with its text compared by bytes."""
         from ibis.expr.operations import SQLStringView
         from sqlglot import to_identifier
 
