@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 import psycopg
 import pyarrow as pa
+import pymysql
 import pytest
 from psycopg import sql
 
@@ -67,16 +69,14 @@ def run_postgres() -> Iterator[str]:
 def run_mariadb() -> Iterator[str]:
     """A new MariaDB server, gone at the end; yields the URL of its database, which is not of UTF-8."""
     need(shutil.which("mariadbd") and shutil.which("mariadb-install-db"), "MariaDB")
-    # MariaDB refuses to run as root.
-    as_user = ["runuser", "-u", "mysql", "--"] if os.geteuid() == 0 else []
+    # MariaDB runs as root only if it is told to.
+    as_root = ["--user=root"] if os.geteuid() == 0 else []
     with tempfile.TemporaryDirectory(prefix="tallytree-mariadb-") as name:
         folder = Path(name)
-        if as_user:
-            shutil.chown(folder, "mysql")
         data = f"--datadir={folder / 'data'}"
         setup = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         subprocess.run(
-            [*as_user, "mariadb-install-db", "--no-defaults", data, *setup], check=True, capture_output=True
+            ["mariadb-install-db", "--no-defaults", data, *setup, *as_root], check=True, capture_output=True
         )
         first = folder / "first.sql"
         first.write_text(
@@ -84,12 +84,11 @@ def run_mariadb() -> Iterator[str]:
             "CREATE USER 'tester'@'127.0.0.1' IDENTIFIED BY 'it''s secret';\n"
             "GRANT ALL ON *.* TO 'tester'@'127.0.0.1' WITH GRANT OPTION;\n"
         )
-        first.chmod(0o644)
         port = find_port()
-        options = [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder / 'socket'}"]
+        options = [*as_root, f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder / 'socket'}"]
         options.append("--skip-name-resolve")
         with subprocess.Popen(
-            [*as_user, "mariadbd", "--no-defaults", data, *options, f"--init-file={first}"],
+            ["mariadbd", "--no-defaults", data, *options, f"--init-file={first}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as server:
@@ -187,6 +186,19 @@ def fill(url: str, name: str, table: pa.Table) -> None:
         with connection.cursor().copy(copy) as rows:
             for row in table.to_pylist():
                 rows.write_row(list(row.values()))
+
+
+def connect_mariadb(url: str) -> Any:
+    """Connect to the database by its driver."""
+    port = urlsplit(url).port or 0
+    return pymysql.connect(
+        host="127.0.0.1",
+        port=port,
+        user="tester",
+        password="it's secret",
+        database="census",
+        charset="utf8mb4",
+    )
 
 
 def fill_rows(connection: Any, name: str, table: pa.Table, *, mark: str, quote: str) -> None:

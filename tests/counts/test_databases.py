@@ -10,12 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import urlsplit
 
 import duckdb
 import ibis
 import pyarrow as pa
-import pymysql
 import pytest
 import sqlglot
 from sqlglot import exp
@@ -33,22 +31,10 @@ from tests.counts.people import People, as_cells, count_slowly
 from tests.counts.test_bad_people import PEOPLE
 from tests.counts.test_bad_people import count as ask
 from tests.counts.test_count_engines import REGISTER, TABLE, check_dropping, count_in_duckdb, draw
-from tests.servers import fill_rows, find_port
+from tests.servers import connect_mariadb, fill_rows, find_port
 
 Fill = Callable[[str, pa.Table], None]
 Database = tuple[str, Fill]
-
-
-def connect_mariadb(url: str) -> Any:
-    port = urlsplit(url).port or 0
-    return pymysql.connect(
-        host="127.0.0.1",
-        port=port,
-        user="tester",
-        password="it's secret",
-        database="census",
-        charset="utf8mb4",
-    )
 
 
 @pytest.fixture
