@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import ibis
+import psycopg
 import pyarrow as pa
 import pytest
 import sqlglot
@@ -123,6 +124,24 @@ def test_people_are_told_apart_by_bytes(kind: str, request: pytest.FixtureReques
             url, table="people", group="home", regions=["state"], sizes=(0, 3), person="person", frame=frame
         )
         assert as_cells(counts) == {(("all", "東"), 1): 5}
+
+
+@pytest.mark.xdist_group("postgres")
+def test_postgresql_tells_people_apart_by_bytes(postgres: str) -> None:
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level1', deterministic = false)"
+        )
+        loose = "TEXT COLLATE loose"
+        connection.execute(f"CREATE TABLE alike (person {loose}, home {loose}, state TEXT)")
+        with connection.cursor() as cursor:
+            rows = [tuple(row.values()) for row in ALIKE.to_pylist()]
+            cursor.executemany("INSERT INTO alike VALUES (%s, %s, %s)", rows)
+        counts = tt.count_groups(
+            postgres, table="alike", group="home", regions=["state"], sizes=(0, 3), person="person"
+        )
+        connection.execute("DROP TABLE alike")
+    assert as_cells(counts) == {(("all", "東"), 1): 5}
 
 
 def test_a_view_of_mariadb_that_changes_is_read_once(mariadb: str) -> None:

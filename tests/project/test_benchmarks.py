@@ -255,7 +255,10 @@ def test_the_page_on_startup_holds_what_was_measured() -> None:
     assert "| `import tallytree` within 0.5 s | 0.7500 s | **no** |" in page
     assert "| `tallytree --help` within 1 s | 0.7500 s | yes |" in page
     assert page.count("| 0.7500 | 1.0 |") == len(startup.CASES)
-    assert "| `numpy` | 70 | all arrays |\n| `tallytree` | 2 |  |\n| 2 others | 2 |  |\n| 4 in all | 74 |  |" in page
+    assert (
+        "| `numpy` | 70 | all arrays |\n| `tallytree` | 2 |  |\n| 2 others | 2 |  |\n| 4 in all | 74 |  |"
+        in page
+    )
 
 
 def test_every_start_that_is_measured_works() -> None:

@@ -52,10 +52,10 @@ def count_groups(
 ) -> GroupCounts:
     """Count groups by region and size from a table with a row for each record of a person.
 
-    ``source`` is a CSV or Parquet file, a glob, a folder of Parquet files or a list of files; a pandas,
-    Polars or Arrow table; a PostgreSQL URL, with ``table``; a Spark data frame; or any Ibis table. The engine
-    does the work, and only counts per region and size come back. ``engine`` sets its memory and the like,
-    or chooses Spark for files.
+    ``source`` is a CSV or Parquet file, a glob, a folder of Parquet files or a list of files, also in an
+    object store (``s3://``, ``gs://``, ``az://``); a pandas, Polars or Arrow table; the URL of a database,
+    with ``table``; a Spark data frame; or any Ibis table. The engine does the work, and only counts per
+    region and size come back. ``engine`` sets its memory and the like, or chooses Spark for files.
 
     ``group`` is the column (or columns) that identifies the group, and ``regions`` those of the regions, from
     the level below the root on. The size of a group is the sum of its records' ``quantity``, or their

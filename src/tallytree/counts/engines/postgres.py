@@ -36,6 +36,10 @@ class PostgresSession(Session):
     holds = True
     digest = ("md5",)
 
+    def compare_bytes(self, column: str) -> str:
+        """Return the column in the collation of bytes: its own may take different texts for one."""
+        return f'{column} COLLATE "C"'
+
     def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
         """Make the copy and have the server analyze it, which it does by itself only for other tables."""
         held = super().make_copy(name, query)
@@ -111,7 +115,7 @@ class PostgresSession(Session):
             return EngineError("The database user may not read the table, or may not make temporary tables.")
         if isinstance(error, psycopg.OperationalError):
             return EngineError("The database server ended the query: is it up, and has it space?")
-        if isinstance(error, psycopg.errors.UndefinedFunction):
+        if isinstance(error, (psycopg.errors.UndefinedFunction, psycopg.errors.DatatypeMismatch)):
             return EngineError(
                 "A column has a type of the database's own, such as an enumeration: give a view in which it "
                 "is text."

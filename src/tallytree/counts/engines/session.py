@@ -144,6 +144,10 @@ class Opened:
         return bool(others) and all(any(_is_same(base, mine) for mine in own) for base in others)
 
 
+EMBEDDED = ("datafusion", "polars")
+"""Engines inside this process that compare text by its bytes."""
+
+
 class Session:
     """Any Ibis backend. An engine that can do more has a class of its own, which says so."""
 
@@ -223,6 +227,11 @@ class Session:
         To some engines "a", "A" and "a " are one name: two people would be taken for one, or two groups.
         """
         return column
+
+    @property
+    def compares_bytes(self) -> bool:
+        """Whether it is known that text is compared by its bytes, which bounds on a person depend on."""
+        return bool(self.backend_name) or self.backend.name in EMBEDDED
 
     def hash(self, text: ibis.Value) -> ibis.Value | None:
         """Return the MD5 of text as lower-case hexadecimal digits; None if the engine cannot compute it.
