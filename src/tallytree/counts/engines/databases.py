@@ -85,9 +85,12 @@ class MySQLTables(Session):
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         try:
             with self.backend.con.cursor() as cursor:
-                keys = "".join(f", KEY ({column}(48))" for column, kind in columns.items() if "TEXT" in kind)
+                # Without a key, each record would be compared with all regions.
+                keys = [f"{column}(48)" if "TEXT" in kind else column for column, kind in columns.items()]
                 kinds = ", ".join(map(" ".join, columns.items()))
-                cursor.execute(f"CREATE TEMPORARY TABLE {name} ({kinds}{keys}) CHARSET utf8mb4")
+                cursor.execute(
+                    f"CREATE TEMPORARY TABLE {name} ({kinds}, KEY ({', '.join(keys[:16])})) CHARSET utf8mb4"
+                )
                 cursor.executemany(f"INSERT INTO {name} VALUES ({marks})", rows)
         except Exception as error:
             raise self.explain(error) from None
