@@ -144,8 +144,8 @@ class Opened:
         return bool(others) and all(any(_is_same(base, mine) for mine in own) for base in others)
 
 
-EMBEDDED = ("datafusion", "polars")
-"""Engines inside this process that compare text by its bytes."""
+BYTEWISE = ("datafusion", "polars", "pyspark")
+"""Engines without a class of that name that compare text by its bytes."""
 
 
 class Session:
@@ -231,7 +231,7 @@ class Session:
     @property
     def compares_bytes(self) -> bool:
         """Whether it is known that text is compared by its bytes, which bounds on a person depend on."""
-        return bool(self.backend_name) or self.backend.name in EMBEDDED
+        return bool(self.backend_name) or self.backend.name in BYTEWISE
 
     def hash(self, text: ibis.Value) -> ibis.Value | None:
         """Return the MD5 of text as lower-case hexadecimal digits; None if the engine cannot compute it.
