@@ -229,6 +229,8 @@ FILES = {
     "sqlite-missing": ("sqlite://no.db", "'no.db' cannot be opened: No such file"),
     "duckdb-missing": ("duckdb://no.duckdb", "'no.duckdb' cannot be opened: No such file"),
     "sqlite-nameless": ("sqlite://", "'.' cannot be opened: Is a directory"),
+    "duckdb-null": ("duckdb://a%00b", "cannot be opened: no file can have such a name"),
+    "sqlite-bracket": ("sqlite://[a", "cannot be opened: no file can have such a name"),
     "duckdb-memory": ("duckdb://:memory:", "':memory:' cannot be opened"),
     "sqlite-damaged": ("sqlite://junk.db", "is not a database of SQLite"),
     "duckdb-damaged": ("duckdb://junk.db", "is it a database of DuckDB"),

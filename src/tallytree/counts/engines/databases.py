@@ -255,12 +255,12 @@ def _use_pure_driver() -> None:
 
 def _find_file(url: str) -> Path:
     """The file of ``sqlite:///path`` or ``duckdb:///path``; one that does not exist is not made."""
-    parts = urlsplit(url)
-    path = Path(re.sub("^/+", "/", unquote(parts.netloc + parts.path)))
+    path = Path()
     try:
+        parts = urlsplit(url)
+        path = Path(re.sub("^/+", "/", unquote(parts.netloc + parts.path)))
         with path.open("rb"):
             return path.absolute()
-    except OSError as error:
-        raise EngineError(
-            f"The database {show(path, most=150)} cannot be opened: {describe(error)}."
-        ) from None
+    except (OSError, ValueError) as error:
+        why = describe(error) if isinstance(error, OSError) else "no file can have such a name"
+        raise EngineError(f"The database {show(path, most=150)} cannot be opened: {why}.") from None
