@@ -13,7 +13,7 @@ demo: .venv/installed
 test: .venv/installed-dev system
 	$(BIN)/pytest -q -n auto --dist loadgroup
 
-## PostgreSQL, Java and Chromium, for the tests.
+## PostgreSQL, MariaDB, R, Java and Chromium, for the tests.
 system:
 	@scripts/install-system-packages
 
@@ -109,7 +109,8 @@ mutation: .venv/installed-dev
 notebook: .venv/installed-dev
 	$(BIN)/python -m tests.report.notebook_support
 
-## Measure how long importing the package and `tallytree --help` take; writes benchmarks/STARTUP.md.
+## Measure how long importing the package and `tallytree --help` take, and how large an installation is; writes
+## benchmarks/STARTUP.md.
 startup: .venv/installed-dev
 	$(BIN)/python -m benchmarks.startup
 

@@ -32,7 +32,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
-# Why a PostgreSQL server refuses a connection, in our own words: the server's contain names, perhaps secrets.
+# Why a server refuses a connection, in our own words: the server's contain names, perhaps secrets.
 
 ADVICE = "check the URL, the user and the password, and that the server is up"
 
@@ -42,7 +42,8 @@ REASONS = {
     "role does not exist": "the server knows no such user",
     "password authentication failed": "the server knows no such user, or the password is wrong",
     "no password supplied": "the server wants a password, which may be in the URL, PGPASSWORD or .pgpass",
-    "database does not exist": "the server has no such database",
+    "Access denied for user": "the server knows no such user, or the password is wrong",  # MySQL
+    "database does not exist|Unknown database": "the server has no such database",
     "permission denied for database": "the user may not connect to this database",
     "is not permitted to log in": "the user may not log in",
     "no pg_hba.conf entry": "the server does not admit this user from here (see its pg_hba.conf)",
@@ -57,7 +58,8 @@ REASONS = {
 
 def explain_refusal(error: BaseException) -> str:
     """Return why there is no connection, as the end of a sentence."""
-    said = " ".join(re.sub(r'"[^"]*"', "", str(error)).split())
+    text = " ".join(map(str, error.args)) or str(error)
+    said = " ".join(re.sub(r'"[^"]*"', "", text).split())
     return next((reason for words, reason in REASONS.items() if re.search(words, said)), ADVICE)
 
 

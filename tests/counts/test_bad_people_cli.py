@@ -203,7 +203,7 @@ WRONG: Commands = {
     "database-down": (release(source=ADDRESS, table="people"), "no connection to the database"),
     "database-engine": (count(source=ADDRESS, table="x", threads="2"), "brings its own engine"),
     "address-http": (count(source=f"http://{SECRET}/x.csv"), "an address that Spark can read"),
-    "address-s3": (release(source=f"s3://{SECRET}/x.parquet"), "an address that Spark can read"),
+    "address-hdfs": (release(source=f"hdfs://{SECRET}/x.parquet"), "an address that Spark can read"),
     "source-missing": (count(source="no.csv"), "There is no file 'no.csv'"),
     "source-ending": (release(source="people.xlsx"), "neither a CSV nor a Parquet file"),
     "source-folder": (count(source="folder"), "The folder 'folder' has no Parquet files"),

@@ -21,9 +21,9 @@ from tests.commands import run_script
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 RUN = {"python", "sh"}
-SHOWN = {"text", "toml", "json", "math", "sql", "py", "pycon", ""}
-"""What is shown and not run: output (straight below the example that prints it), a file, a formula, a
-signature, the example of a docstring, which runs with its module."""
+SHOWN = {"text", "toml", "json", "math", "sql", "py", "pycon", "r", ""}
+"""What is shown and not run here: output (straight below the example that prints it), a file, a formula, a
+signature, the example of a docstring, which runs with its module, and R, which ``test_docs.py`` runs."""
 
 MORE = "..."
 """A line of an output in place of others, which differ each time."""

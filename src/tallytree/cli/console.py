@@ -180,7 +180,7 @@ def write_command(words: Sequence[str]) -> str:
     return shlex.join([*start, *(_PASSWORD.sub(r"\g<user>\g<name>...", word) for word in words)])
 
 
-_PASSWORD = re.compile(r"(?P<user>://[^:/@]*:)[^/]*(?=@)|(?P<name>password=)[^&]*")
+_PASSWORD = re.compile(r"(?P<user>://[^:/@]*:)[^/]*(?=@)|(?P<name>(?:password|pwd)=)[^&]*")
 
 
 def print_remedies(remedies: Sequence[Remedy]) -> None:

@@ -69,7 +69,7 @@ def count(
 ) -> None:
     """Count groups of people, without noise: the result is sensitive.
 
-    SOURCE has a row for each record of a person: files (CSV, Parquet) or a table of a PostgreSQL database,
+    SOURCE has a row for each record of a person: files (CSV, Parquet) or a table of a database,
     which does the counting itself. This is the first half of 'tallytree release', for when counting and
     releasing are done in different places. The file is for its owner alone to read, and remembers which
     bounds were enforced.

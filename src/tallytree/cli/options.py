@@ -59,7 +59,10 @@ def parse_seconds(value: str | float) -> float:
 
 Source = Annotated[
     str | None,
-    typer.Argument(help="Files (CSV, Parquet; a glob or a folder) or postgresql://...", metavar="SOURCE"),
+    typer.Argument(
+        help="Files (CSV, Parquet; a glob or a folder), also s3://..., or a database as postgresql://...",
+        metavar="SOURCE",
+    ),
 ]
 Regions = Annotated[
     list[str] | None,
