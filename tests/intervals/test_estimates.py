@@ -505,7 +505,7 @@ def test_a_margin_is_estimated_as_areas_are(folder: str, release: tt.Release, ru
     assert code == 0
     told = json.loads(out)["estimates"]
     areas = tt.group_regions(release.hierarchy, ["state", "county"])
-    assert told == release.estimate_areas(areas).to_dicts()
+    assert told == [each.to_dict() for each in release.estimate_areas(areas)]
     assert sum(each["value"] for each in told) == release.total
 
 
