@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test system fuzz lint bench reproduce planning totals coverage noise people firms scale audit report-bench \
+.PHONY: demo test system fuzz lint bench reproduce planning totals accuracy coverage noise people firms scale audit report-bench \
   pages mutation notebook docs startup readme picture package clean
 
 ## Release an invented nation under differential privacy, and show what comes out.
@@ -13,7 +13,7 @@ demo: .venv/installed
 test: .venv/installed-dev system
 	$(BIN)/pytest -q -n auto --dist loadgroup
 
-## PostgreSQL, Java and Chromium, for the tests.
+## PostgreSQL, MariaDB, R, Java and Chromium, for the tests.
 system:
 	@scripts/install-system-packages
 
@@ -50,11 +50,17 @@ totals: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make totals DATA=FOLDER"; exit 2; }
 	$(BIN)/python -m benchmarks.totals --data "$(DATA)"
 
-## Compare the intervals of simulated releases with the truth, two hours; writes benchmarks/COVERAGE.md.
-## If interrupted, it goes on where it stopped.
+## Compare the errors of releases with those of the version before (BEFORE: a checkout of it), half an hour;
+## writes benchmarks/ACCURACY.md.
+accuracy: .venv/installed-dev
+	@test -n "$(DATA)" -a -n "$(BEFORE)" || { echo "make accuracy DATA=FOLDER BEFORE=CHECKOUT"; exit 2; }
+	$(BIN)/python -m benchmarks.accuracy --data "$(DATA)" --before "$(BEFORE)"
+
+## Compare the intervals of simulated releases with the truth, hours; writes benchmarks/COVERAGE.md. If
+## interrupted, it goes on where it stopped. STUDY=WORDS: only studies with these words in their titles.
 coverage: .venv/installed-dev
 	@test -n "$(DATA)" || { echo "Where is the county table? make coverage DATA=FOLDER"; exit 2; }
-	$(BIN)/python -m benchmarks.coverage --data "$(DATA)"
+	$(BIN)/python -m benchmarks.coverage --data "$(DATA)" $(if $(STUDY),--study "$(STUDY)")
 
 ## Measure the exact samplers of noise side by side; writes benchmarks/NOISE.md.
 noise: .venv/installed-dev
@@ -103,7 +109,8 @@ mutation: .venv/installed-dev
 notebook: .venv/installed-dev
 	$(BIN)/python -m tests.report.notebook_support
 
-## Measure how long importing the package and `tallytree --help` take; writes benchmarks/STARTUP.md.
+## Measure how long importing the package and `tallytree --help` take, and how large an installation is; writes
+## benchmarks/STARTUP.md.
 startup: .venv/installed-dev
 	$(BIN)/python -m benchmarks.startup
 

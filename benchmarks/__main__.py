@@ -46,6 +46,7 @@ def main() -> None:
 def write_pages() -> dict[str, str]:
     """Every page by its file name, from what was measured last."""
     from benchmarks import (
+        accuracy,
         coverage,
         firms,
         noise,
@@ -61,6 +62,7 @@ def write_pages() -> dict[str, str]:
 
     pages: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         "RESULTS.md": ("bench", whole_run.write_page),
+        "ACCURACY.md": ("accuracy", accuracy.write_page),
         "COVERAGE.md": ("coverage", coverage.write_page),
         "FIRMS.md": ("firms", firms.write_page),
         "NOISE.md": ("noise", noise.write_page),

@@ -14,7 +14,14 @@ from hypothesis import settings
 
 from tests.bad_input_support import Bench, make_release
 from tests.commands import Outcome, Run
-from tests.servers import HASTY_JAVA, run_postgres, run_spark
+from tests.servers import (
+    HASTY_JAVA,
+    ObjectStore,
+    run_mariadb,
+    run_object_store,
+    run_postgres,
+    run_spark,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +44,7 @@ os.environ |= {"SPARK_LAUNCHER_OPTS": HASTY_JAVA, "SPARK_SUBMIT_OPTS": HASTY_JAV
 
 
 GROUPS = {
-    **{name: name for name in ("postgres", "spark", "site", "joint_report")},
+    **{name: name for name in ("postgres", "mariadb", "object_store", "spark", "site", "joint_report")},
     **dict.fromkeys(("ladder", "reconciliation"), "peers"),
 }
 """The group of the tests that use a fixture which takes long to set up."""
@@ -117,6 +124,20 @@ def postgres() -> Iterator[str]:
     """The URL of a PostgreSQL database."""
     with run_postgres() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[str]:
+    """The URL of a MariaDB database."""
+    with run_mariadb() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def object_store() -> Iterator[ObjectStore]:
+    """A server that speaks S3."""
+    with run_object_store() as store:
+        yield store
 
 
 @pytest.fixture(scope="session")

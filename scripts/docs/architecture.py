@@ -25,6 +25,7 @@ FACTS: dict[str, tuple[str, Kind, float]] = {
     "publishing": ("the whole way: release()", "user", 1.4),
     "report": ("what people look at", "private", 3),
     "comparison": ("two releases side by side", "research", 1),
+    "exporting": ("other formats: CSV, SDMX, ...", "private", 4),
     "intervals": ("how far off, from replicates", "private", 2),
     "datasets": ("public and invented data", "sensitive", 0),
     "releases": ("manifest, files, evidence", "private", 2.4),

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts as GroupCounts
     from tallytree.counts.people import count_groups as count_groups
     from tallytree.counts.region_tables import read_hierarchy as read_hierarchy
+    from tallytree.exporting.exporter import export as export
     from tallytree.hierarchy import Hierarchy as Hierarchy
+    from tallytree.intervals.estimates import Estimate as Estimate
+    from tallytree.intervals.estimates import Estimates as Estimates
     from tallytree.intervals.replicates import add_intervals as add_intervals
     from tallytree.ledger.ledger import Ledger as Ledger
     from tallytree.mechanisms.base import Mechanism as Mechanism
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from tallytree.publishing.pipeline import release as release
     from tallytree.publishing.publisher import Release as Release
     from tallytree.publishing.publisher import load as load
+    from tallytree.releases.flags import FlagLimits as FlagLimits
+    from tallytree.releases.margins import group_regions as group_regions
     from tallytree.releases.signatures import sign as sign
     from tallytree.releases.signatures import verify as verify
     from tallytree.research.evaluation import Simulation as Simulation
@@ -41,6 +46,9 @@ _HOMES = {
     "Advice": "planning.advice",
     "Bounds": "privacy.neighbours",
     "Engine": "counts.engines.session",
+    "Estimate": "intervals.estimates",
+    "Estimates": "intervals.estimates",
+    "FlagLimits": "releases.flags",
     "GroupCounts": "counts.group_counts",
     "Hierarchy": "hierarchy",
     "Ledger": "ledger.ledger",
@@ -57,6 +65,8 @@ _HOMES = {
     "compare": "comparison.comparing",
     "count_groups": "counts.people",
     "evaluate": "research.evaluation",
+    "export": "exporting.exporter",
+    "group_regions": "releases.margins",
     "list_mechanisms": "mechanisms.registry",
     "load": "publishing.publisher",
     "mechanism": "mechanisms.registry",

@@ -17,6 +17,7 @@
     │   ├── ViewError         a form in which a release cannot be shown: a library is missing
     │   ├── IntervalsError    intervals that cannot be made as asked
     │   ├── SignatureError    a key, or a signature that is not one of a release
+    │   ├── ExportError       an export that cannot be made as asked: the format does not allow it
     │   └── FolderError       a release folder that cannot be written or read
     └── CheckError            a result failed its own check: a bug in this software
 
@@ -29,8 +30,9 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
-# Why a PostgreSQL server refuses a connection, in our own words: the server's contain names, perhaps secrets.
+# Why a server refuses a connection, in our own words: the server's contain names, perhaps secrets.
 
 ADVICE = "check the URL, the user and the password, and that the server is up"
 
@@ -40,7 +42,8 @@ REASONS = {
     "role does not exist": "the server knows no such user",
     "password authentication failed": "the server knows no such user, or the password is wrong",
     "no password supplied": "the server wants a password, which may be in the URL, PGPASSWORD or .pgpass",
-    "database does not exist": "the server has no such database",
+    "Access denied for user": "the server knows no such user, or the password is wrong",  # MySQL
+    "database does not exist|Unknown database": "the server has no such database",
     "permission denied for database": "the user may not connect to this database",
     "is not permitted to log in": "the user may not log in",
     "no pg_hba.conf entry": "the server does not admit this user from here (see its pg_hba.conf)",
@@ -55,7 +58,8 @@ REASONS = {
 
 def explain_refusal(error: BaseException) -> str:
     """Return why there is no connection, as the end of a sentence."""
-    said = " ".join(re.sub(r'"[^"]*"', "", str(error)).split())
+    text = " ".join(map(str, error.args)) or str(error)
+    said = " ".join(re.sub(r'"[^"]*"', "", text).split())
     return next((reason for words, reason in REASONS.items() if re.search(words, said)), ADVICE)
 
 
@@ -120,7 +124,11 @@ class LedgerError(InputError):
 
 
 class BudgetError(LedgerError):
-    """The budget of a dataset does not allow a charge."""
+    """The budget of a dataset does not allow a charge, or not before the day on which it ``renews``."""
+
+    def __init__(self, message: str, renews: date | None = None) -> None:
+        super().__init__(message)
+        self.renews = renews
 
 
 class DoneAlreadyError(LedgerError):
@@ -149,6 +157,10 @@ class IntervalsError(InputError):
 
 class SignatureError(InputError):
     """A key cannot be used, or a signature is not one of a release."""
+
+
+class ExportError(InputError):
+    """A release cannot be exported as asked: an unknown format, or one that does not allow it."""
 
 
 class FolderError(InputError):

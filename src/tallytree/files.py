@@ -22,7 +22,7 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
     """
     target, shown = target.absolute(), show(target, most=150)
     if _exists(target) and not (replace and target.is_dir() and not target.is_symlink()):
-        raise FolderError(f"{shown} exists already: choose another place for the release.")
+        raise FolderError(f"{shown} exists already: choose another place.")
     parents = [parent for parent in target.parents if not parent.exists()]
     # Its name is known before it exists, so that a signal at any moment finds what to remove.
     stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
@@ -42,14 +42,17 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
 
 
 @contextmanager
-def new_private_file(target: Path) -> Iterator[Path]:
-    """Yield a file that nobody else can read; it becomes ``target`` when the block ends without an error."""
+def new_file(target: Path, *, is_private: bool = False) -> Iterator[Path]:
+    """Yield a file to write, which becomes ``target`` when the block ends without an error.
+
+    A private file can be read by nobody else, from its beginning.
+    """
     target, shown = target.absolute(), show(target, most=150)
     if _exists(target):
         raise FolderError(f"{shown} exists already: choose another name.")
     stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
     try:
-        os.close(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.close(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if is_private else 0o666))
         yield stage
         flush(stage)
         stage.rename(target)
@@ -80,6 +83,12 @@ def replace_file(target: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             stage.unlink(missing_ok=True)
+
+
+def write_new(target: Path, content: bytes) -> None:
+    """Write ``content`` to a file that does not exist yet, which others may read."""
+    with new_file(target) as stage:
+        stage.write_bytes(content)
 
 
 def write_whole(target: Path, content: bytes) -> None:

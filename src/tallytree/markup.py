@@ -93,10 +93,13 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: 
     )
 
 
-def embed(svg: str, alternative: str) -> Html:
-    """Return a picture as an image: the style of an inline SVG would apply to all others in the page."""
+PICTURE = 'style="max-width:100%;border-radius:4px"'
+
+
+def embed(svg: str, alternative: str, attribute: str = PICTURE) -> Html:
+    """Return a picture as an image: the style of an inline SVG would apply to all others in the page.
+
+    A page that forbids styles in attributes gives it a class as its ``attribute``.
+    """
     data = base64.b64encode(svg.encode()).decode()
-    return Html(
-        f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alternative)}" '
-        'style="max-width:100%;border-radius:4px">'
-    )
+    return Html(f'<img src="data:image/svg+xml;base64,{data}" alt="{escape(alternative)}" {attribute}>')

@@ -142,8 +142,11 @@ def write_files() -> None:
     Path("public.pem").write_bytes(
         private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     )
+    areas = pa.table({"area": ["west", "west"], "region": ["all/GA", "all/NY/Kings"]})
+    pa_csv.write_csv(areas, "areas.csv")
     shutil.copytree("release", "release-signed")
     tt.sign("release-signed", "key.pem")
+    ledger.sign("key.pem", "2026-02.json")
     published = pa.table({"state": ["GA", "NY"], "size": [1, 2], "groups": [700, 700]})
     pa_csv.write_csv(published, "published.csv")
 

@@ -441,7 +441,7 @@ PATHS: Calls = {
     "list-with-an-address": (lambda b: count([parquet(b), ADDRESS]), "An address was given"),
     "path-of-an-address": (lambda b: count(Path(ADDRESS)), "An address was given"),
     "address-http": (lambda b: count(f"http://{SECRET}/people.csv"), "an address that Spark can"),
-    "address-s3": (lambda b: count(f"s3://{SECRET}/people.parquet"), "an address that Spark can"),
+    "address-hdfs": (lambda b: count(f"hdfs://{SECRET}/people.parquet"), "an address that Spark can"),
     "address-driver": (lambda b: count(ADDRESS.replace("sql", "sql+x")), "an address that Spark can"),
     "database-port": (
         lambda b: count(f"postgresql://u:{SECRET}@127.0.0.1:{SECRET}/x", table="x"),

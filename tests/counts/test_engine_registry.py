@@ -14,6 +14,7 @@ import pytest
 import tallytree as tt
 from tallytree.counts.engines import opening
 from tallytree.counts.engines.session import Session
+from tallytree.errors import EngineError
 
 PEOPLE = pa.table(
     {
@@ -26,7 +27,7 @@ QUERIES: list[str] = []
 
 
 class ListeningTables(Session):
-    """Tables of SQLite, for which nobody has written a class yet."""
+    """Tables of SQLite, by a class that knows less of it than ours."""
 
     backend_name = "sqlite"
 
@@ -49,6 +50,21 @@ def test_an_engine_from_outside_counts(tmp_path: Path, monkeypatch: pytest.Monke
     assert QUERIES
     for other in (before, tt.count_groups(PEOPLE, **options)):
         assert (counts.hierarchy, counts.leaf.tolist()) == (other.hierarchy, other.leaf.tolist())
+
+
+def test_an_engine_without_a_class_needs_whole_numbers_for_persons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "people.db")) as file, file:
+        file.execute("CREATE TABLE people (household INT, number INT, name TEXT)")
+        file.executemany("INSERT INTO people VALUES (?, ?, ?)", [(1, 1, "a"), (2, 1, "a"), (2, 2, "A")])
+    table = ibis.sqlite.connect(tmp_path / "people.db").table("people")
+    options: dict[str, Any] = {"group": "household", "regions": [], "sizes": (1, 3)}
+    monkeypatch.setattr(opening, "ENGINES", [])
+    counts = tt.count_groups(table, person="number", **options)
+    assert counts.leaf.tolist() == [[2, 0, 0]]  # without a hash, the first group of a person counts
+    with pytest.raises(EngineError, match="'name' identifies persons by text, and sqlite may take two"):
+        tt.count_groups(table, person="name", **options)
 
 
 def test_every_engine_says_what_ibis_calls_it() -> None:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import closing, redirect_stderr, redirect_stdout
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TypeVar
@@ -20,6 +21,7 @@ from tallytree.cli.main import app, main
 from tallytree.errors import LedgerError
 from tallytree.ledger.entries import Entry
 from tallytree.ledger.ledger import Record
+from tallytree.ledger.sqlite_store import SQLiteStore
 from tallytree.ledger.store import TABLE
 from tests.fuzzing.ledger_damage import BESIDE, MARK
 
@@ -34,12 +36,11 @@ def _make(path: Path) -> None:
     """A ledger that is the same every time, so that what breaks something can be tried again."""
     with (
         mock.patch("tallytree.ledger.ledger.secrets.token_hex", return_value="0" * 16),
-        mock.patch("tallytree.ledger.ledger.datetime") as clock,
+        mock.patch.object(SQLiteStore, "read_clock", return_value=datetime(2025, 4, 1, 12, tzinfo=UTC)),
     ):
-        clock.now.return_value.isoformat.return_value = "2025-04-01T12:00:00+00:00"
         ledger = tt.Ledger.create(path, dataset=DATASET, epsilon="3")
         ledger.charge("1/3", what="release 1")
-        tt.Ledger.create(path, dataset="other", epsilon="1")
+        tt.Ledger.create(path, dataset="other", epsilon="1", limit="3/4", per="month")
         ledger.charge("1", what="release 2", dataset=DATASET)
         ledger.charge("1/2", what="release 3", dataset="other")
 

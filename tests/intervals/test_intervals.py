@@ -227,7 +227,7 @@ def test_large_counts_get_intervals_of_their_own_errors() -> None:
     released = truth + np.rint(rng.normal(0, spread)).astype(np.int64)
     pool = CellPool(released, 5.0)
     for _ in range(50):
-        pool.add(released + np.rint(rng.normal(0, spread)).astype(np.int64))
+        pool.add(released, released + np.rint(rng.normal(0, spread)).astype(np.int64))
     found = pool.finish(0.9)
     covered = (found.low <= truth) & (truth <= found.high)
     assert 0.87 < covered[:, ::2].mean() < 0.94
@@ -244,7 +244,7 @@ def test_a_known_bias_moves_the_interval_off_the_released_count() -> None:
     released = truth - 50 + rng.integers(-5, 6, truth.shape)
     pool = CellPool(released, 5.0)
     for _ in range(20):
-        pool.add(released - 50 + rng.integers(-5, 6, truth.shape))
+        pool.add(released, released - 50 + rng.integers(-5, 6, truth.shape))
     found = pool.finish(0.9)
     assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.87
     assert (found.low > released).all()
@@ -255,7 +255,7 @@ def test_counts_that_do_not_change_have_intervals_without_width() -> None:
     released = np.array([[0, 3, 100_000]] * 50)
     pool = CellPool(released, 1.0)
     for _ in range(10):
-        pool.add(released)
+        pool.add(released, released)
     found = pool.finish(0.9)
     assert (found.low == released).all()
     assert (found.high == released).all()
@@ -273,7 +273,7 @@ def test_zeros_among_zeros_stay_zero_and_zeros_among_others_do_not() -> None:
     released = mangle(truth)
     pool = CellPool(released, 3.0)
     for _ in range(20):
-        pool.add(mangle(released))
+        pool.add(released, mangle(released))
     found = pool.finish(0.9)
     covered = (found.low <= truth) & (truth <= found.high)
     assert covered[truth > 0].mean() > 0.87
@@ -294,7 +294,7 @@ def test_replicates_of_replicates_widen_what_shrinks() -> None:
     def pool(deviation: float) -> SummaryPool:
         made = SummaryPool(base, (1, 3))
         for _ in range(40):
-            made.add(base + np.rint(rng.normal(0, deviation, base.shape)).astype(np.int64))
+            made.add(base, base + np.rint(rng.normal(0, deviation, base.shape)).astype(np.int64))
         return made
 
     widths = find_widths([pool(90)], [pool(81)])
@@ -305,7 +305,7 @@ def test_replicates_of_replicates_widen_what_shrinks() -> None:
 def pool_summaries(released: Ints, made: list[Ints]) -> SummaryPool:
     pool = SummaryPool(released, (1, released.shape[1]))
     for counts in made:
-        pool.add(counts)
+        pool.add(released, counts)
     return pool
 
 
@@ -422,7 +422,7 @@ def test_intervals_are_the_same_for_the_same_seed(release: tt.Release) -> None:
 
 def test_adding_intervals_changes_nothing_else(release: tt.Release) -> None:
     assert release.verify().passed
-    assert release.to_arrow().column_names[-5:] == ["groups", *BOUNDS]
+    assert release.to_arrow().column_names[-6:] == ["groups", *BOUNDS, "flag"]
     table = release.to_arrow().to_pandas()
     assert (table.groups_low <= table.groups_high).all()
     assert table.groups.sum() == 3 * release.total
@@ -541,7 +541,7 @@ def test_changed_intervals_are_found(release: tt.Release, tmp_path: Path, name: 
     release.save(tmp_path / "r", replicates=0)
     table = pa_parquet.read_table(tmp_path / "r" / name)
     changed = table.set_column(
-        table.num_columns - 1, table.column_names[-1], pa.chunked_array([np.zeros(table.num_rows)])
+        table.num_columns - 2, table.column_names[-2], pa.chunked_array([np.zeros(table.num_rows)])
     )
     pa_parquet.write_table(changed, tmp_path / "r" / name)
     failed = [check.name for check in tt.load(tmp_path / "r").verify().checks if check.failed]

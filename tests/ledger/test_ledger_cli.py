@@ -143,7 +143,18 @@ WRONG: Commands = {
     "create-zero": (["ledger", "create", "new.db", "--dataset", "x", "--epsilon", "0"], "above zero"),
     "create-nameless": (["ledger", "create", "new.db", "--dataset", " ", "--epsilon", "1"], "name"),
     "create-half": (["ledger", "create", "new.db", "--dataset", "x"], "epsilon must be text"),
+    "create-limit": (
+        ["ledger", "create", "new.db", "--dataset", "x", "--epsilon", "1", "--limit", "1"],
+        "both",
+    ),
+    "create-per": (
+        ["ledger", "create", "new.db", "--dataset", "x", "--epsilon", "1", "--limit", "1", "--per", "day"],
+        "there is 'month', 'quarter', 'year'",
+    ),
     "show": (["ledger", "show", "no.db"], "no ledger"),
+    "show-page": (["ledger", "show", "ledger.db", "--page", "no/page.html"], "cannot be written"),
+    "sign-nothing": (["ledger", "sign", "no.db", "--key", "k.pem", "--out", "s.json"], "no ledger 'no.db'"),
+    "sign-no-key": (["ledger", "sign", "ledger.db", "--key", "k.pem", "--out", "s.json"], "no key file"),
     "verify": (["ledger", "verify", "counts.csv"], "not a ledger"),
     "verify-release": (["ledger", "verify", "ledger.db", "--release", "no"], "no release folder 'no'"),
     "command": (["ledger", "refund"], "No such command 'refund'"),

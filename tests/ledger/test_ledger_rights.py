@@ -109,6 +109,7 @@ def enter(place: str, **changes: Any) -> None:
     "changes",
     [
         {"kind": "create", "dataset": "new"}, {"kind": "create"}, {"kind": "refund"}, {"dataset": "new"},
+        {"time": "2020-01-31T00:00:00+00:00"}, {"time": "2999-01-31T00:00:00+00:00"},
         {"unit": "rho"}, {"amount": "-1"}, {"amount": "0"}, {"amount": "1/0"}, {"amount": "0.5"},
         {"amount": "1\n"}, {"amount": "9" * 201}, {"number": 4}, {"number": -1}, {"previous": "1" * 64},
         {"what": "x" * 501}, {"hash": ""}, {"hash": "X" * 64},

@@ -263,11 +263,16 @@ def test_what_the_page_for_choosing_says_is_compared_with_fresh_simulations() ->
 
 
 def test_the_page_on_startup_holds_what_was_measured() -> None:
-    data = startup.record(dict.fromkeys(startup.CASES, 0.75), 3)
+    sizes = {"numpy": 70_000_000, "tallytree": 2_000_000, "typer": 1_000_000, "toolz": 500_000}
+    data = startup.record(dict.fromkeys(startup.CASES, 0.75), 3, sizes)
     page = startup.write_page({"facts": {}, **data})
     assert "| `import tallytree` within 0.5 s | 0.7500 s | **no** |" in page
     assert "| `tallytree --help` within 1 s | 0.7500 s | yes |" in page
     assert page.count("| 0.7500 | 1.0 |") == len(startup.CASES)
+    assert (
+        "| `numpy` | 70 | all arrays |\n| `tallytree` | 2 |  |\n| 2 others | 2 |  |\n| 4 in all | 74 |  |"
+        in page
+    )
 
 
 def test_every_start_that_is_measured_works() -> None:

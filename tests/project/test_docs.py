@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,12 +28,13 @@ from tests.commands import run_script
 from tests.datasets import test_datasets_census as census
 from tests.datasets import test_datasets_taxi as taxi
 from tests.ledger.ledger_support import make_schema
-from tests.servers import fill
+from tests.servers import ObjectStore, connect_mariadb, fill, fill_rows, need
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PAGE = ROOT / "docs" / "your-data.md"
 LEDGER = ROOT / "docs" / "ledger.md"
 GAUSSIAN = ROOT / "docs" / "gaussian.md"
@@ -37,6 +44,7 @@ READING = ROOT / "docs" / "reading-a-release.md"
 README = ROOT / "README.md"
 LEDGER_URL = "postgresql://keeper@db.example.org/ledgers"
 URL = "postgresql://analyst@db.example.org/census"
+MYSQL_URL = "mysql://analyst@db.example.org/census"
 
 PEOPLE = pa.table(
     {
@@ -126,6 +134,48 @@ def test_the_examples_for_postgresql_run(folder: Path, postgres: str) -> None:
     assert counts.total == 4
 
 
+@pytest.mark.xdist_group("mariadb")
+def test_the_examples_for_other_databases_run(folder: Path, mariadb: str) -> None:
+    with closing(connect_mariadb(mariadb)) as connection:
+        fill_rows(connection, "people", PEOPLE, mark="%s", quote="`")
+    with closing(sqlite3.connect("people.db")) as file:
+        fill_rows(file, "people", PEOPLE, mark="?", quote='"')
+    run("Other databases", lambda code: code.replace(MYSQL_URL, mariadb))
+    for release in folder.glob("release*"):
+        assert tt.load(release).verify().passed
+
+
+@pytest.mark.xdist_group("object_store")
+def test_the_examples_for_object_stores_run(
+    folder: Path, object_store: ObjectStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in object_store.environment.items():
+        monkeypatch.setenv(name, value)
+    bucket = object_store.folder / "my-bucket" / "people"
+    bucket.mkdir(parents=True)
+    pa_parquet.write_table(PEOPLE, bucket / "a.parquet")
+    names = run("Object stores")
+    assert names["counts"].total == 3
+
+
+def test_the_examples_for_r_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need(shutil.which("Rscript"), "R")
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+    text = (DOCS / "r.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```r\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    # data.table reads the same file, if it is there.
+    check = (
+        'if (requireNamespace("data.table", quietly = TRUE) && file.exists("intervals.csv")) '
+        'stopifnot(nrow(data.table::fread("intervals.csv", na.strings = "")) == nrow(released))\n'
+    )
+    Path("page.R").write_text("".join([*blocks, check]), encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", "page.R"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "The released counts are epsilon-differentially private" in done.stdout
+    assert Path("cobb.pdf").read_bytes().startswith(b"%PDF")
+    assert tt.load("release").verify().passed
+
+
 @pytest.mark.xdist_group("spark")
 def test_the_examples_for_spark_run(folder: Path, spark: SparkSession) -> None:
     # The driver does not follow us into the folder.
@@ -144,7 +194,7 @@ def test_the_examples_for_public_files_run(folder: Path) -> None:
 
 
 def test_the_examples_for_the_ledger_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for section in ("Create", "Release", "Show", "Verify"):
+    for section in ("Create", "Budgets that renew", "Release", "Show", "Verify", "Sign it"):
         run(section, page=LEDGER)
     assert capsys.readouterr().out == "3 3/2 3/2\n"
     for release in ("release", "release-2"):

@@ -15,9 +15,28 @@ def parameters(function: object) -> list[str]:
 
 def test_public_names() -> None:
     functions = {"count_groups", "evaluate", "list_mechanisms", "load", "mechanism", "read_hierarchy"}
-    functions |= {"add_intervals", "advise", "compare", "release", "sign", "simulate", "verify"}
+    functions |= {
+        "add_intervals",
+        "advise",
+        "compare",
+        "export",
+        "group_regions",
+        "release",
+        "sign",
+        "simulate",
+        "verify",
+    }
     data = {"Bounds", "Engine", "GroupCounts", "Hierarchy", "Ledger", "Measurements", "Plan", "Release"}
-    data |= {"Advice", "Simulation", "SizeClasses", "Solution", "Words"}
+    data |= {
+        "Advice",
+        "Estimate",
+        "Estimates",
+        "FlagLimits",
+        "Simulation",
+        "SizeClasses",
+        "Solution",
+        "Words",
+    }
     assert set(tt.__all__) == {"__version__", "Mechanism"} | functions | data
     for name in tt.__all__:
         assert getattr(tt, name) is not None
@@ -43,7 +62,9 @@ def test_signatures() -> None:
         "noise", "ledger", "dataset", "label", "owner", "words",
     ]  # fmt: skip
     assert parameters(tt.Ledger) == ["place"]
-    assert parameters(tt.Ledger.create) == ["place", "dataset", "epsilon", "delta", "rho", "protect", "total"]
+    assert parameters(tt.Ledger.create) == [
+        "place", "dataset", "epsilon", "delta", "rho", "protect", "total", "limit", "per",
+    ]  # fmt: skip
     assert parameters(tt.simulate) == [
         "counts", "epsilon", "mechanism", "seed", "budget", "public_totals", "delta", "rho", "total",
         "protect",
@@ -54,8 +75,11 @@ def test_signatures() -> None:
     assert parameters(tt.Advice.write_page) == ["self", "file", "source", "settings"]
     assert parameters(tt.evaluate) == ["run", "counts"]
     assert parameters(tt.load) == ["folder"]
+    assert parameters(tt.Release.estimate)[:5] == ["self", "function", "regions", "sizes", "statistic"]
+    assert parameters(tt.Release.estimate_areas)[:4] == ["self", "areas", "sizes", "statistic"]
     assert parameters(tt.sign) == ["folder", "key"]
     assert parameters(tt.verify) == ["folder", "key", "sha256", "recompute"]
+    assert parameters(tt.export) == ["release", "to", "out", "wide"]
     assert parameters(tt.compare) == ["a", "b", "level", "top", "size", "groups"]
 
 

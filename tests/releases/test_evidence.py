@@ -30,7 +30,7 @@ H = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY"), ("
 COUNTS = tt.GroupCounts(H, (1, 4), [[50, 20, 9, 3], [70, 10, 0, 1], [5, 5, 5, 5]])
 
 CHECKS = ["consistency", "validity", "faithfulness", "budget", "noise", "statement", "ledger", "mechanism"]
-CHECKS += ["solution", "manifest", "files"]
+CHECKS += ["solution", "schema", "manifest", "files"]
 
 
 @pytest.fixture(scope="module")
@@ -127,14 +127,14 @@ FORGERIES: dict[str, tuple[Callable[[Any], object], list[str]]] = {
     "nothing": (lambda m: None, []),
     "another promise": (lambda m: m["privacy"].update(statement="All is well."), ["statement"]),
     "other facts": (lambda m: m["privacy"]["public"].pop(), ["statement"]),
-    "a new claim": (lambda m: m["privacy"].update(certified="yes"), ["statement"]),
+    "a new claim": (lambda m: m["privacy"].update(certified="yes"), ["statement", "schema"]),
     "a frame": (lambda m: m["data"].update(frame=True), ["statement"]),
     "fewer regions": (lambda m: m["data"].update(regions=[1, 2]), ["refused"]),
     "other regions": (lambda m: m["data"].update(regions=[2, 2]), ["statement"]),
     "epsilon": (lambda m: m["privacy"].update(epsilon="1/2"), ["budget", "statement"]),
     "total": (lambda m: m["data"].update(total=1), ["faithfulness", "statement", "solution"]),
     "mechanism": (lambda m: m["mechanism"].update(name="direct-dp"), ["mechanism", "solution"]),
-    "no mechanism": (lambda m: m.update(mechanism=None), ["mechanism", "solution"]),
+    "no mechanism": (lambda m: m.update(mechanism=None), ["mechanism", "solution", "schema"]),
     "unknown mechanism": (lambda m: m["mechanism"].update(name="magic"), ["mechanism", "solution"]),
     "unknown option": (lambda m: m["mechanism"].update(options={"magic": 1}), ["mechanism", "solution"]),
     "an option called name": (
@@ -145,9 +145,9 @@ FORGERIES: dict[str, tuple[Callable[[Any], object], list[str]]] = {
     "symbol": (lambda m: m["mechanism"].update(symbol="M_H"), ["mechanism"]),
     "exact": (lambda m: m["mechanism"].update(exact=True), ["mechanism"]),
     "objective": (lambda m: m["solution"].update(objective="0"), ["mechanism"]),
-    "no objective": (lambda m: m["solution"].pop("objective"), ["mechanism"]),
+    "no objective": (lambda m: m["solution"].pop("objective"), ["mechanism", "schema"]),
     "certificate": (lambda m: m["solution"].update(certificate_slack="1"), ["mechanism"]),
-    "no solution": (lambda m: m.update(solution={}), ["mechanism", "solution"]),
+    "no solution": (lambda m: m.update(solution={}), ["mechanism", "solution", "schema"]),
     "solver": (lambda m: m["solution"].update(solver="magic"), ["solution"]),
     "gap": (lambda m: m["solution"]["accuracy"].update(gap=-0.5), ["solution"]),
     "bound": (lambda m: m["solution"]["accuracy"].update(bound=1e9), ["solution"]),
@@ -159,7 +159,10 @@ FORGERIES: dict[str, tuple[Callable[[Any], object], list[str]]] = {
     "a key of data": (lambda m: m["data"].update(certified="yes"), ["refused"]),
     "a key of mechanism": (lambda m: m["mechanism"].update(certified="yes"), ["refused"]),
     "a key of solution": (lambda m: m["solution"].update(certified="yes"), ["refused"]),
-    "a key of a level": (lambda m: m["privacy"]["levels"][0].update(certified="yes"), ["statement"]),
+    "a key of a level": (
+        lambda m: m["privacy"]["levels"][0].update(certified="yes"),
+        ["statement", "schema"],
+    ),
     "receipt": (
         lambda m: m["privacy"].update(
             ledger={
@@ -213,7 +216,7 @@ def test_other_promises_of_an_earlier_version_are_found(folder: Path) -> None:
         manifest["software"]["tallytree"] = "0.0.1"
         manifest["privacy"]["certified"] = "yes"
 
-    assert forge(folder, change) == ["statement"]
+    assert forge(folder, change) == ["statement", "schema"]
 
 
 @pytest.mark.parametrize(

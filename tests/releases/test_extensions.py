@@ -69,11 +69,11 @@ def test_a_folder_of_the_version_before_is_read_whatever_was_added(
     assert tt.load(tmp_path / "again").verify().passed
 
 
-def test_what_is_not_added_leaves_the_manifest_as_it_was(tmp_path: Path) -> None:
-    """Version 0.1.0 refuses keys that it does not know."""
+def test_statistics_that_are_not_added_are_not_named(tmp_path: Path) -> None:
     make_release().save(tmp_path / "out")
     stated = json.loads((tmp_path / "out" / "manifest.json").read_text())["intervals"]
-    assert list(stated) == ["coverage", "replicates", "seed"]
+    assert list(stated) == ["coverage", "replicates", "seed", "columns", "flags", "usefulness"]
+    assert stated["columns"] == [*BOUNDS, "flag"]
 
 
 def test_a_statistic_from_outside_gets_its_intervals(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_column_from_outside_is_in_the_table_and_in_the_file(
     found = tt.load(tmp_path / "out")
     assert found.verify().passed
     for table in (found.to_arrow(), pa_parquet.read_table(tmp_path / "out" / "intervals.parquet")):
-        assert table.column_names[-5:] == [*BOUNDS, "share"]
+        assert table.column_names[-6:] == [*BOUNDS, "flag", "share"]
         top = [row for row in table.to_pylist() if row["level"] == "nation"]
         assert [row["share"] for row in top] == [row["groups"] / found.total for row in top]
     assert found.region("N", "A").to_arrow().column_names[-1] == "share"

@@ -69,7 +69,7 @@ def test_nothing_is_found_where_nothing_was_changed(folder: Path) -> None:
     reseal(folder)
     verification = tt.load(folder).verify(recompute=True)
     assert verification.describe() == "All checks passed."
-    assert len(verification.checks) == 13
+    assert len(verification.checks) == 14
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -167,17 +167,25 @@ def test_a_file_that_the_manifest_does_not_know_is_named(folder: Path) -> None:
 def test_a_digest_of_a_file_that_no_release_has_is_found(folder: Path) -> None:
     (folder / "truth.csv").write_text("7")
     reseal(folder, lambda manifest: manifest["files"].update({"truth.csv": ""}))
-    assert find_failures(folder) == ["files"]
+    assert find_failures(folder) == ["schema", "files"]
 
 
-@pytest.mark.parametrize(("name", "column"), [(INTERVALS, "groups"), (SUMMARIES, "value")])
-def test_intervals_of_other_counts_are_found(folder: Path, name: str, column: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "column", "failures"),
+    [
+        (INTERVALS, "groups", ["interval files"]),
+        (SUMMARIES, "value", ["interval files", "usefulness"]),
+    ],
+)
+def test_intervals_of_other_counts_are_found(
+    folder: Path, name: str, column: str, failures: list[str]
+) -> None:
     def raise_all(table: pa.Table) -> pa.Table:
         raised = pc.add(table[column], pa.scalar(1).cast(table[column].type))
         return table.set_column(table.column_names.index(column), column, raised)
 
     rewrite(folder, name, raise_all)
-    assert find_failures(folder) == ["interval files"]
+    assert find_failures(folder) == failures
 
 
 # What does not follow from the measurements.

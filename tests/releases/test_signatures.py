@@ -24,14 +24,9 @@ from cryptography.hazmat.primitives.serialization import (
 
 import tallytree as tt
 from tallytree.errors import FolderError, InputError, SignatureError
+from tallytree.ledger.envelopes import PAYLOAD_TYPE, encode_for_signing, name_key, write_envelope
 from tallytree.releases.released import MANIFEST, REPORT, SIGNATURE
-from tallytree.releases.signatures import (
-    PAYLOAD_TYPE,
-    check_signature,
-    encode_for_signing,
-    name_key,
-    write_envelope,
-)
+from tallytree.releases.signatures import check_signature
 from tests.commands import Run
 
 SECRET = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -219,10 +214,10 @@ FOREIGN: dict[str, tuple[Callable[[dict[str, Any]], bytes], str]] = {
         "exactly one",
     ),
     "no signature": (change(lambda envelope: envelope["signatures"].clear()), "exactly one"),
-    "more": (change(lambda envelope: envelope.update(more=1)), "not as 'tallytree sign' writes it"),
+    "more": (change(lambda envelope: envelope.update(more=1)), "not as Tallytree writes it"),
     "key name": (
         change(lambda envelope: envelope["signatures"][0].update(keyid="a")),
-        "not as 'tallytree sign' writes it",
+        "not as Tallytree writes it",
     ),
     "signed text": (lambda _: sign_envelope(b"hello"), "in-toto"),
     "signed list": (lambda _: sign_envelope(b"[]"), "in-toto"),

@@ -16,9 +16,11 @@ from benchmarks import reports
 from tallytree.releases.statistics import summarize
 from tallytree.report import key_figures
 from tallytree.report.key_figures import Figure
+from tallytree.report.ledger_page import write_ledger_page
 from tallytree.report.map_shapes import read_shapes
 from tallytree.report.report_page import write_page
-from tests.browsers import IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
+from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
+from tests.ledger.test_spending import write
 from tests.report.report_support import (
     HOSTILE,
     SUMMARY_REACH,
@@ -618,6 +620,28 @@ def test_nothing_may_be_loaded_even_if_it_were_there(visit: Any) -> None:
 
 
 # At the size of the Census.
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_page_of_a_ledger(size: Any, browser: Browser, tmp_path: Path) -> None:
+    """It needs no script; its pictures are seen, and nothing was blocked or asked for."""
+    write_ledger_page(
+        write(list(range(0, 400, 9)), limit="1", owner="office "), "x" * 90, tmp_path / "l.html"
+    )
+    page = browser.new_page(viewport=size)
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto((tmp_path / "l.html").as_uri())
+    widths = page.evaluate("[...document.images].map((image) => image.naturalWidth)")
+    assert len(widths) == 2
+    assert all(width > 100 for width in widths)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert find_axe_violations(page) == []
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+    page.close()
 
 
 def test_the_benchmark_of_reports(browser: Browser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tallytree as tt
-from tallytree.errors import MechanismError
+from tallytree.intervals.replicates import World, replicate
+from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.privacy.neighbours import TotalKind
-from tallytree.solvers.joint.curves import Model, find_posterior, find_reach, smooth_families
+from tallytree.solvers.checks import verify_counts
+from tallytree.solvers.joint.curves import (
+    Draws,
+    Model,
+    draw_families,
+    draw_posterior,
+    draw_variance,
+    find_posterior,
+    find_reach,
+    smooth_families,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -99,9 +111,9 @@ def invent_taxis(kind: str) -> tt.GroupCounts:
     return tt.GroupCounts(h, (1, 300), rng.poisson(rng.lognormal(0, 0.5, (12, 1)) * curve))
 
 
-def find_errors(counts: tt.GroupCounts, *, curves: bool, total: TotalKind) -> Floats:
+def find_errors(counts: tt.GroupCounts, *, smooth: bool, total: TotalKind) -> Floats:
     """L1 and EMD from above, by level."""
-    mechanism = tt.mechanism("cumulative-joint", curves=curves)
+    mechanism = tt.mechanism("cumulative-joint", smooth=smooth)
     errors = []
     for seed in range(4):
         run = tt.simulate(counts, epsilon="0.5", mechanism=mechanism, seed=seed, total=total)
@@ -115,8 +127,8 @@ def find_errors(counts: tt.GroupCounts, *, curves: bool, total: TotalKind) -> Fl
 @pytest.mark.parametrize("kind", ["smooth", "heaps"])
 def test_curves_are_more_accurate_and_other_levels_pay_little_for_it(kind: str, total: TotalKind) -> None:
     counts = invent_taxis(kind)
-    with_curves = find_errors(counts, curves=True, total=total)
-    without = find_errors(counts, curves=False, total=total)
+    with_curves = find_errors(counts, smooth=True, total=total)
+    without = find_errors(counts, smooth=False, total=total)
     assert with_curves[0, 2] < 0.7 * without[0, 2]  # L1 at the zones
     assert (with_curves < 1.08 * without).all()
 
@@ -126,15 +138,101 @@ def test_classes_and_ragged_trees_are_smoothed_too() -> None:
     h = tt.Hierarchy.from_paths(["nation", "state", "county"], paths)
     leaf = [[90, 40, 8], [50, 20, 3], [70, 10, 0], [20, 9, 1]]
     counts = tt.GroupCounts(h, tt.SizeClasses([1, 5, 20]), leaf)
-    mechanism = tt.mechanism("cumulative-joint", curves=True)
+    mechanism = tt.mechanism("cumulative-joint")
     totals: tuple[TotalKind, ...] = ("public", "private")
     for total in totals:
         run = tt.simulate(counts, epsilon="50", mechanism=mechanism, seed=1, total=total)
         assert np.abs(run.counts[0] - counts.array(0)).max() <= 2
 
 
-def test_curves_are_a_way_to_smooth() -> None:
-    with pytest.raises(MechanismError, match="'curves' must be True or False"):
-        tt.mechanism("cumulative-joint", curves="yes")
-    with pytest.raises(MechanismError, match="leave 'smooth' at True"):
-        tt.mechanism("cumulative-joint", curves=True, smooth=False)
+# Draws from the posterior: plausible true counts, with which intervals begin.
+
+
+def test_draws_have_the_mean_and_the_variances_of_the_posterior() -> None:
+    rng = np.random.default_rng(3)
+    sizes, times = 8, 20_000
+    noisy, drift = rng.normal(0, 30, sizes), rng.exponential(5, sizes)
+    noise, scatter = rng.exponential(20, sizes) + 0.1, rng.exponential(10, sizes) + 0.1
+    for end in (40.0, np.inf):
+        means, variances = np.empty(sizes), np.empty(sizes)
+        draws = np.array(
+            [draw_posterior(noisy, noise, drift, scatter, end, means, variances).copy() for _ in range(times)]
+        )
+        mean, spread = solve_plainly(noisy, noise, drift, scatter, end)
+        np.testing.assert_allclose(draws.mean(axis=0), mean, atol=6 * (spread.max() / times) ** 0.5 + 1e-6)
+        np.testing.assert_allclose(draws.var(axis=0), spread, rtol=0.08, atol=1e-6)
+        steps = np.diff(draws, axis=1).var(axis=0)
+        assert (steps < 2 * scatter[1:]).all()  # a control: draws of each size alone would be rougher
+
+
+def test_variances_drawn_for_laplace_noise_are_those_it_was_made_with() -> None:
+    """Gaussians of exponential variances are Laplace draws; given these, the variances come back."""
+    rng = np.random.default_rng(4)
+    scale, times = 7.0, 40_000
+    variances = rng.exponential(2 * scale**2, times)
+    offs = np.abs(rng.normal(0, np.sqrt(variances)))
+    again = np.array([draw_variance(off, scale) for off in offs])
+    shares = [0.1, 0.25, 0.5, 0.75, 0.9]
+    np.testing.assert_allclose(np.quantile(again, shares), np.quantile(variances, shares), rtol=0.06)
+    # Controls: variances of a scale that is off, and offs without their variances.
+    wrong = np.array([draw_variance(off, 1.3 * scale) for off in offs])
+    assert np.quantile(wrong, 0.5) > 1.15 * np.quantile(variances, 0.5)
+    assert np.corrcoef(again, offs)[0, 1] > 0.3
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 10**6), sizes=st.integers(1, 50), siblings=st.integers(1, 6))
+def test_draws_of_siblings_add_up_to_their_parents(seed: int, sizes: int, siblings: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = np.cumsum(rng.poisson(9, (siblings, sizes)), axis=1)
+    noisy = truth + np.rint(rng.laplace(0, 5, truth.shape)).astype(np.int64)
+    model = Model(5.0, find_reach(np.arange(1, sizes + 1)))
+    none, scales = np.full(siblings, np.inf), np.full(siblings, 5.0)
+    shift = rng.normal(0, 9, (1, sizes))
+    draws = Draws(seed, scales, shift)
+    families = np.array([0, siblings])
+    drawn, off = draw_families(noisy, families, model, none, np.array([np.inf]), draws)
+    np.testing.assert_allclose(off.sum(axis=0), shift[0], atol=1e-6)
+    assert (np.diff(drawn, axis=1) >= 0).all() and (drawn >= 0).all()
+    again, _ = draw_families(noisy, families, model, none, np.array([np.inf]), draws)
+    np.testing.assert_array_equal(again, drawn)
+    others = draws._replace(seed=seed + 1, shifts=np.empty((0, 0)))
+    assert siblings * sizes < 8 or (draw_families(noisy, families, model, none, none, others)[1] != off).any()
+
+
+@pytest.mark.parametrize("total", ["public", "private"])
+def test_what_is_imagined_is_as_far_off_as_the_truth(total: TotalKind) -> None:
+    """The errors of replicates are those of releases; from released counts alone they are too small."""
+    counts = invent_taxis("smooth")
+    method = tt.mechanism("cumulative-joint")
+    seen, shown, control = [], [], []
+    for seed in range(6):
+        run = tt.simulate(counts, epsilon="0.5", mechanism=method, seed=seed, total=total)
+        hidden = run.measurements.plan.hide_total(run.total)
+        imagined = method.imagine(run.measurements, total=hidden, seed=seed)
+        assert imagined is not None
+        level = counts.hierarchy.index("zone")
+        for check in verify_counts(counts.hierarchy, counts.sizes, imagined, int(imagined[0].sum())):
+            assert check.passed, check
+        again = replicate(method, World(run.measurements, run.counts), total=run.total, seed=seed)
+        smooth = replicate(Forgetful(), World(run.measurements, run.counts), total=run.total, seed=seed)
+        seen.append(np.square(run.counts[level] - counts.array(level)).mean())
+        shown.append(np.square(again.made.counts[level] - again.known[level]).mean())
+        control.append(np.square(smooth.made.counts[level] - smooth.known[level]).mean())
+    assert 0.9 < np.mean(shown) / np.mean(seen) < 1.25
+    assert np.mean(control) < 0.88 * np.mean(seen)
+
+
+class Forgetful(CumulativeJoint):
+    """It takes what it released for the truth."""
+
+    def draw(self, plan: tt.Plan, values: Sequence[Ints], *, total: int | None, seed: int) -> None:
+        """Draw nothing."""
+
+
+def test_flat_stretches_take_the_mean_of_gaussian_and_the_median_of_geometric_noise() -> None:
+    row = np.concatenate([[5000] * 10, [300] * 50])[None]  # falls, so its isotonic fit is flat
+    reach, none = find_reach(np.arange(1, 61)), np.array([np.inf])
+    for is_gaussian, expected in ((True, row.mean()), (False, 300)):
+        found = smooth_families(row, np.array([0, 1]), Model(900.0, reach, is_gaussian), none, none)
+        assert (abs(found - expected) < 0.6).all()

@@ -14,8 +14,6 @@ from tallytree.solvers.checks import verify_counts
 from tallytree.solvers.general.conditions import Conditions, write_steps, write_sums
 from tallytree.solvers.general.qp_model import solve_relaxed
 from tallytree.solvers.joint.cumulative_rounding import hand_down, raise_towards
-from tallytree.solvers.joint.curves import LONG
-from tallytree.solvers.joint.joint_model import smooth_rows
 from tallytree.solvers.joint.leaf_fits import Part, find_steps, fit_part, write_fits
 from tallytree.solvers.solution import weigh_levels
 from tests.instances import random_hierarchy
@@ -220,13 +218,10 @@ def random_shape(seed: int) -> tt.Hierarchy:
     epsilon=st.sampled_from(["0.001", "0.1", "1", "50"]),
     known=st.booleans(),
     smooth=st.booleans(),
-    curves=st.booleans(),
 )
-@example(
-    seed=370, low=0, width=7, largest=1, epsilon="0.001", known=False, smooth=False, curves=False
-)  # singular once
+@example(seed=370, low=0, width=7, largest=1, epsilon="0.001", known=False, smooth=False)  # singular once
 def test_any_tree_keeps_all_conditions(
-    seed: int, low: int, width: int, largest: int, epsilon: str, known: bool, smooth: bool, curves: bool
+    seed: int, low: int, width: int, largest: int, epsilon: str, known: bool, smooth: bool
 ) -> None:
     h = random_shape(seed)
     rng = np.random.default_rng(seed)
@@ -234,7 +229,7 @@ def test_any_tree_keeps_all_conditions(
     leaf[rng.random(len(leaf)) < 0.3] = 0
     counts = tt.GroupCounts(h, (low, low + width), leaf)
     level = h.levels[int(rng.integers(len(h.levels)))] if known else None
-    mechanism = tt.mechanism("cumulative-joint", smooth=smooth, curves=smooth and curves)
+    mechanism = tt.mechanism("cumulative-joint", smooth=smooth)
     run = tt.simulate(counts, epsilon=epsilon, mechanism=mechanism, seed=seed, public_totals=level)
     for check in verify_counts(h, counts.sizes, run.counts, counts.total):
         assert check.passed, check
@@ -264,19 +259,6 @@ def test_cumulative_counts_are_far_better_than_differences_give() -> None:
         for name in ("cumulative-dp", "cumulative-joint")
     }
     assert (emd["cumulative-joint"] * 3 < emd["cumulative-dp"]).all()
-
-
-@given(st.lists(st.integers(-20, 60), min_size=1, max_size=60), st.integers(0, 50))
-def test_smoothing_takes_means_of_short_and_medians_of_long_stretches(row: list[int], high: int) -> None:
-    y = np.array(row, dtype=np.float64)
-    n = len(y)
-    fit = [max(min(y[i : j + 1].mean() for j in range(k, n)) for i in range(k + 1)) for k in range(n)]
-    starts = [k for k in range(n) if k == 0 or fit[k] > fit[k - 1] + 1e-9]
-    expected = np.empty(n, dtype=np.int64)
-    for begin, end in zip(starts, [*starts[1:], n], strict=True):
-        value = np.median(y[begin:end]) if end - begin >= LONG else y[begin:end].mean()
-        expected[begin:end] = np.clip(np.floor(value + 0.5 + 1e-12), 0, high)
-    np.testing.assert_array_equal(smooth_rows(np.array([row]), high)[0], expected)
 
 
 def test_smoothing_makes_leaves_more_accurate() -> None:

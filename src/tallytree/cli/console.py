@@ -27,8 +27,10 @@ from tallytree.progress import Progress, no_progress
 if TYPE_CHECKING:
     from tallytree.counts.group_counts import GroupCounts
     from tallytree.publishing.publisher import Published, Release
+    from tallytree.releases.usefulness import LevelUsefulness
     from tallytree.research.reproduction.measuring import Tell
     from tallytree.solvers.checks import Verification
+    from tallytree.words import Words
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
@@ -75,6 +77,7 @@ EXACT = {
     "total",
     "spent",
     "remaining",
+    "limit",
     "charged",
     "amount",
     "sensitivity",
@@ -177,7 +180,7 @@ def write_command(words: Sequence[str]) -> str:
     return shlex.join([*start, *(_PASSWORD.sub(r"\g<user>\g<name>...", word) for word in words)])
 
 
-_PASSWORD = re.compile(r"(?P<user>://[^:/@]*:)[^/]*(?=@)|(?P<name>password=)[^&]*")
+_PASSWORD = re.compile(r"(?P<user>://[^:/@]*:)[^/]*(?=@)|(?P<name>(?:password|pwd)=)[^&]*")
 
 
 def print_remedies(remedies: Sequence[Remedy]) -> None:
@@ -226,6 +229,12 @@ def print_table(title: str, columns: list[str], rows: list[list[str]], *, left: 
     Console().print(table)
 
 
+def print_plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table with a tab between cells, which documents and spreadsheets take as a table."""
+    for row in (columns, *rows):
+        typer.echo("\t".join(map(make_safe, row)))
+
+
 def print_text(text: str, *, end: str = "\n") -> None:
     """Print a paragraph, wrapped to the terminal; a line end in it, as in a name, begins no new line."""
     from rich.console import Console
@@ -240,6 +249,21 @@ def print_warning(text: str) -> None:
         from rich.console import Console
 
         Console(stderr=True, highlight=False).print(text, markup=False, style="bold red")
+
+
+BAR = 30
+
+
+def print_bars(title: str, rows: Sequence[tuple[str, float, str]]) -> None:
+    """Print a bar for each row: its name, its share from 0 to 1, and what stands behind the bar."""
+    can_draw = (sys.stdout.encoding or "").lower().replace("-", "").startswith("utf")
+    full, empty = ("█", "░") if can_draw else ("#", ".")
+    width = max(len(name) for name, _, _ in rows)
+    print_text(title)
+    for name, share, note in rows:
+        filled = min(BAR, max(round(share * BAR), int(share > 0)))  # a little is not nothing
+        print_text(f"  {name:<{width}}  {full * filled}{empty * (BAR - filled)}  {note}")
+    print_text("")
 
 
 def print_checks(verification: Verification) -> None:
@@ -266,6 +290,7 @@ def publish_and_tell(
     *,
     replace: bool = False,
     replicates: int | None,
+    keep_replicates: bool = False,
     quiet: bool,
 ) -> Published:
     """Make a release and write its folder; say what is missing in it, also after an interruption."""
@@ -274,7 +299,12 @@ def publish_and_tell(
     try:
         with show_progress(quiet=quiet) as progress:
             done = publish(
-                lambda: make(progress), folder, replace=replace, replicates=replicates, progress=progress
+                lambda: make(progress),
+                folder,
+                replace=replace,
+                replicates=replicates,
+                keep_replicates=keep_replicates,
+                progress=progress,
             )
     except BaseException as error:
         for note in getattr(error, "__notes__", ()):
@@ -345,6 +375,7 @@ def describe_intervals(release: Release) -> dict[str, object]:
         "intervals": {
             **found.to_dict(),
             "mean_width": dict(zip(release.hierarchy.levels, widths, strict=True)),
+            "usefulness": [level.to_dict() for level in release.usefulness],
         }
     }
 
@@ -374,6 +405,12 @@ def print_intervals(release: Release) -> None:
         ["level", "median half-width", "widest", "zeros within noise"],
         rows,
     )
+
+
+def print_usefulness(levels: Sequence[LevelUsefulness], words: Words) -> None:
+    """Print how useful the numbers of each level are, after post-processing."""
+    for level in levels:
+        print_text(f"{level.level}: {words.say(level.describe())}")
 
 
 def print_opening(folder: Path) -> None:

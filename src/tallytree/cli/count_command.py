@@ -69,7 +69,7 @@ def count(
 ) -> None:
     """Count groups of people, without noise: the result is sensitive.
 
-    SOURCE has a row for each record of a person: files (CSV, Parquet) or a table of a PostgreSQL database,
+    SOURCE has a row for each record of a person: files (CSV, Parquet) or a table of a database,
     which does the counting itself. This is the first half of 'tallytree release', for when counting and
     releasing are done in different places. The file is for its owner alone to read, and remembers which
     bounds were enforced.
@@ -77,14 +77,14 @@ def count(
     given = locals()
     from tallytree.cli.specs import CountSpec
     from tallytree.counts.count_files import WARNING, check_count_file, write_counts
-    from tallytree.files import new_private_file
+    from tallytree.files import new_file
     from tallytree.privacy.neighbours import GROUPS_FROM_DATA
 
     settings = CountSpec.from_values(gather(given, spec))
     path = Path(settings.out)
     check_count_file(path, settings.regions)
     # The file is made first: a place that cannot be written to is found out before any work is done.
-    with new_private_file(path) as file, show_progress(quiet=as_json) as progress:
+    with new_file(path, is_private=True) as file, show_progress(quiet=as_json) as progress:
         counts = settings.count(progress)
         print_left_out(counts)
         write_counts(counts, file, as_csv=path.name.lower().endswith(".csv"))

@@ -14,6 +14,8 @@ from tallytree.cli.console import (
     print_release,
     print_table,
     print_text,
+    print_usefulness,
+    print_warning,
     publish_and_tell,
     show_progress,
     summarize,
@@ -51,7 +53,7 @@ def demo(
         Budget(epsilon=epsilon), mechanism=DEFAULT, noise=None, sizes=counts.sizes, bounds=counts.bounds
     )
     done = publish_and_tell(
-        lambda progress: release_within(order, counts, Account(None), progress=progress),
+        lambda progress: release_within(order, counts, Account(None), warn=print_warning, progress=progress),
         out,
         replace=_is_demo(out),
         replicates=REPLICATES,
@@ -70,6 +72,7 @@ def demo(
     print_text("")
     print_release(made, done.verification)
     print_intervals(made)
+    print_usefulness(made.usefulness, made.words)
     print_table(
         "How far off (shown because the data are invented)",
         ["level", "regions", "households moved", "share of all", "mean per region"],

@@ -50,10 +50,13 @@ def find_kind(error: InputError | CheckError) -> Kind:
     return next(kind for known, kind in ERRORS if isinstance(error, known))
 
 
-def describe_failure(kind: Kind, message: str, outcome: Outcome) -> dict[str, Any]:
+def describe_failure(
+    kind: Kind, message: str, outcome: Outcome, error: BaseException | None = None
+) -> dict[str, Any]:
     """Return what a program should know: whether a ledger was charged, and whether to run this again.
 
-    A charge of which nobody knows whether it was made (None) is not repeated.
+    A charge of which nobody knows whether it was made (None) is not repeated. For a budget that renews, the
+    day is told on which it does: to run this again sooner is of no use.
     """
     facts: dict[str, Any] = {
         "kind": kind.name,
@@ -64,4 +67,6 @@ def describe_failure(kind: Kind, message: str, outcome: Outcome) -> dict[str, An
     }
     if outcome.entry is not None:
         facts |= {"entry": outcome.entry, "released": outcome.is_used}
+    if isinstance(error, BudgetError) and error.renews is not None:
+        facts["renews"] = error.renews.isoformat()
     return {"error": facts}

@@ -15,9 +15,10 @@ from tallytree.cli.console import (
     print_json,
     print_opening,
     print_text,
+    print_usefulness,
     show_progress,
 )
-from tallytree.cli.options import parse_whole
+from tallytree.cli.options import USUAL_FLAGS, FlagShares, KeepReplicates, parse_flags, parse_whole
 
 # ``tallytree unbiased``.
 
@@ -60,24 +61,36 @@ def intervals(
         int,
         typer.Option(help="The seed of the replicates' noise.", metavar="N", parser=parse_whole),
     ] = 0,
+    flags: FlagShares = USUAL_FLAGS,
+    keep_replicates: KeepReplicates = False,
     as_json: Json = False,
 ) -> None:
     """Add intervals to a release: how far its numbers may be off.
 
     For every count, and for sums, means and quantiles of group size. They include what post-processing does,
     and are made from the release alone: they cost no privacy. intervals.parquet has them for every region and
-    size, summaries.parquet for every region; the report shows them.
+    size, summaries.parquet for every region; the report shows them. Both flag each number as good, care or
+    noise. With --keep-replicates, replicates.parquet has what 'tallytree estimate' needs.
     """
     from tallytree.errors import IntervalsError
     from tallytree.intervals.replicates import add_intervals
     from tallytree.publishing.publisher import load, try_report
 
+    limits = parse_flags(flags)
     release = load(folder)
     failed = [check for check in release.verify().checks if check.failed]
     if failed:
         raise IntervalsError(f"The release fails its check of {failed[0].name}: no intervals can be trusted.")
     with show_progress(quiet=as_json) as progress:
-        made = add_intervals(release, replicates=replicates, coverage=coverage, seed=seed, progress=progress)
+        made = add_intervals(
+            release,
+            replicates=replicates,
+            coverage=coverage,
+            seed=seed,
+            flags=limits,
+            keep_replicates=keep_replicates,
+            progress=progress,
+        )
     made.write_intervals(folder)
     if problem := try_report(made, folder, made.verify()):
         print_error(problem)
@@ -85,4 +98,5 @@ def intervals(
         print_json({"folder": str(folder), **describe_intervals(made)})
         return
     print_intervals(made)
+    print_usefulness(made.usefulness, made.words)
     print_opening(folder)

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from io import TextIOWrapper
@@ -17,7 +18,9 @@ from tallytree.cli.compare_command import compare
 from tallytree.cli.console import print_error, print_json, print_remedies, print_text
 from tallytree.cli.count_command import count
 from tallytree.cli.demo_command import demo
+from tallytree.cli.estimate_command import estimate
 from tallytree.cli.evaluate_command import evaluate
+from tallytree.cli.export_command import export
 from tallytree.cli.failures import BUG, INTERRUPTED, MEMORY, OUTPUT, USAGE, Kind, describe_failure, find_kind
 from tallytree.cli.intervals_command import intervals, unbiased
 from tallytree.cli.ledger_command import app as ledger
@@ -27,7 +30,7 @@ from tallytree.cli.plan_command import plan
 from tallytree.cli.release_command import release
 from tallytree.cli.report_command import report
 from tallytree.cli.reproduce_command import reproduce
-from tallytree.cli.sign_command import sign
+from tallytree.cli.sign_command import keygen, sign
 from tallytree.cli.verify_command import verify
 from tallytree.errors import CheckError, InputError, RecordsError, describe
 from tallytree.ledger.receipts import Outcome, find_outcome
@@ -53,9 +56,9 @@ cannot be reached now, 5 done already, 70 a bug, 130 or 143 interrupted.
 TALLYTREE_DEBUG=1 shows the details of a bug, which may include data.
 """
 MAKING, LOOKING, STUDYING = "Make a release", "Look at a release", "Study the mechanisms"
-PANELS = {
-    MAKING: (demo, plan, count, release, sign),
-    LOOKING: (verify, report, intervals, unbiased, compare, evaluate),
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    MAKING: (demo, plan, count, release, sign, keygen),
+    LOOKING: (verify, report, estimate, intervals, unbiased, export, compare, evaluate),
     STUDYING: (mechanisms, audit, reproduce),
 }
 
@@ -188,6 +191,6 @@ def _fail(
             print_remedies(error.remedies)
         if "--json" in sys.argv[1:]:
             with suppress(OSError, ValueError):  # nobody reads it, and the exit code says most of it
-                print_json(describe_failure(kind, message, outcome))
+                print_json(describe_failure(kind, message, outcome, error))
                 sys.stdout.flush()
     sys.exit(kind.exit_code)

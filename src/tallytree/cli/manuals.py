@@ -150,6 +150,13 @@ MANUALS = {
         exit_codes=f"{DONE}, or a release that fails its checks",
         see_also=("tallytree verify", "docs/signing.md"),
     ),
+    "keygen": Manual(
+        examples=(
+            ("A private key, and my.public.pem beside it.", "tallytree keygen my.pem"),
+            ("For a script.", "tallytree keygen my.pem --json"),
+        ),
+        see_also=("tallytree sign", "tallytree ledger sign", "docs/signing.md"),
+    ),
     "report": Manual(
         examples=(
             ("Write the report and look at it.", "tallytree report release --open"),
@@ -168,9 +175,38 @@ MANUALS = {
                 "More replicates, and 95 % coverage.",
                 "tallytree intervals release --replicates 100 --coverage 0.95",
             ),
+            (
+                "With what 'tallytree estimate' needs to answer at once.",
+                "tallytree intervals release --keep-replicates",
+            ),
         ),
         exit_codes=f"{DONE}, or a release that fails its checks",
-        see_also=("tallytree unbiased", "tallytree report", "docs/intervals.md"),
+        see_also=("tallytree estimate", "tallytree unbiased", "docs/intervals.md"),
+    ),
+    "estimate": Manual(
+        examples=(
+            (
+                "Households of three and more in two states.",
+                "tallytree estimate release --region all/GA --region all/NY --sizes 3:",
+            ),
+            (
+                "The difference of their mean sizes.",
+                "tallytree estimate release --region all/GA --against all/NY \\\n    --statistic size_mean",
+            ),
+            (
+                "The share of one-person households in areas of your own, to paste.",
+                "tallytree estimate release --areas areas.csv --sizes 1:1 \\\n    --statistic share --table",
+            ),
+            (
+                "The median of every county, for a script.",
+                "tallytree estimate release --each county --statistic median --json",
+            ),
+            (
+                "Counties of one name together, over all states: a margin.",
+                "tallytree estimate release --margin county",
+            ),
+        ),
+        see_also=("tallytree intervals --keep-replicates", "docs/estimates.md"),
     ),
     "unbiased": Manual(
         examples=(
@@ -178,6 +214,29 @@ MANUALS = {
             ("As CSV.", "tallytree unbiased release --out unbiased.csv"),
         ),
         see_also=("tallytree intervals", "docs/intervals.md"),
+    ),
+    "export": Manual(
+        examples=(
+            (
+                "A table for a spreadsheet, with the promise beside it.",
+                "tallytree export release --to xlsx --out table.xlsx",
+            ),
+            (
+                "CSV with a row for each region and a column for each size.",
+                "tallytree export release --to csv --wide --out counts-wide.csv",
+            ),
+            (
+                "For a data portal: CSV files and their description in one zip file.",
+                "tallytree export release --to datapackage --out package.zip",
+            ),
+            ("For a statistical office: SDMX.", "tallytree export release --to sdmx-csv --out sdmx"),
+            (
+                "A draft for the public registry of differential privacy.",
+                "tallytree export release --to registry --out our_release.yaml",
+            ),
+        ),
+        exit_codes=f"{DONE}, or a release that fails its checks",
+        see_also=("tallytree verify", "tallytree sign", "docs/exporting.md"),
     ),
     "compare": Manual(
         examples=(
@@ -235,15 +294,37 @@ MANUALS = {
         examples=(
             ("At most epsilon 3 in all.", "tallytree ledger create ledger.db --dataset census --epsilon 3"),
             (
+                "At most epsilon 1 a month, and 12 in all.",
+                "tallytree ledger create ledger.db --dataset firms \\\n"
+                "    --epsilon 12 --limit 1 --per month",
+            ),
+            (
                 "For releases with Gaussian noise too, which need the extra opendp.",
                 "tallytree ledger create ledger.db --dataset taxis \\\n    --epsilon 3 --delta 1e-10",
             ),
         ),
         see_also=("tallytree release --ledger", "docs/ledger.md"),
     ),
+    "ledger sign": Manual(
+        examples=(
+            (
+                "A statement, to be kept where nobody can change it.",
+                "tallytree ledger sign ledger.db --key key.pem --out 2026-03.json",
+            ),
+            (
+                "For a script.",
+                "tallytree ledger sign ledger.db --key key.pem --out new.json --json",
+            ),
+        ),
+        see_also=("tallytree ledger verify --statement", "docs/ledger.md"),
+    ),
     "ledger show": Manual(
         examples=(
             ("Budgets and entries.", "tallytree ledger show ledger.db"),
+            (
+                "A page with charts, by owner and label.",
+                "tallytree ledger show ledger.db --page ledger.html",
+            ),
             ("For a script.", "tallytree ledger show ledger.db --json"),
         ),
         see_also=("tallytree ledger verify", "docs/ledger.md"),
@@ -254,6 +335,10 @@ MANUALS = {
             (
                 "And that a release was paid for.",
                 "tallytree ledger verify ledger.db --release release",
+            ),
+            (
+                "And that nothing was rewritten since it was signed.",
+                "tallytree ledger verify ledger.db --key public.pem \\\n    --statement 2026-02.json",
             ),
         ),
         exit_codes=CHECKED,

@@ -14,6 +14,7 @@ def mechanisms(as_json: Json = False) -> None:
     facts = [
         {
             "name": kind.name,
+            "revision": kind.revision,
             "symbol": kind.symbol,
             "summary": kind.summary,
             "query": kind.query.name,

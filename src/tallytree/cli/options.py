@@ -1,13 +1,18 @@
 """The options that several commands share."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tallytree.errors import show
+from tallytree.errors import IntervalsError, show
 from tallytree.sizes import is_decimal_numeral, is_whole_numeral
+
+if TYPE_CHECKING:
+    from tallytree.releases.flags import FlagLimits
 
 MOST_DIGITS = 40
 
@@ -19,6 +24,32 @@ def parse_whole(value: str | int) -> int:
     return int(value)
 
 
+def parse_size_range(text: str | None) -> tuple[int | None, int | None] | None:
+    """Parse a range of sizes: LOW:HIGH, of which either may be left out, or one size."""
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    if not colon:
+        high = low
+    ends = [end.strip() for end in (low, high)]
+    if not any(ends) or not all(
+        not end or (is_whole_numeral(end) and len(end) <= MOST_DIGITS) for end in ends
+    ):
+        raise IntervalsError(f"The sizes {show(text)} are not a range such as 3:5, 3: or :5.")
+    first, last = (int(end) if end else None for end in ends)
+    return first, last
+
+
+def parse_flags(text: str) -> FlagLimits:
+    """Parse the limits of flags: GOOD,CARE."""
+    from tallytree.releases.flags import FlagLimits
+
+    good, comma, care = text.partition(",")
+    if not comma:
+        raise IntervalsError(f"The limits of flags {show(text)} are not a pair such as 0.25,0.5.")
+    return FlagLimits(good.strip(), care.strip())
+
+
 def parse_seconds(value: str | float) -> float:
     """Parse a number of seconds in plain digits."""
     if not is_decimal_numeral(str(value).strip()):
@@ -28,7 +59,10 @@ def parse_seconds(value: str | float) -> float:
 
 Source = Annotated[
     str | None,
-    typer.Argument(help="Files (CSV, Parquet; a glob or a folder) or postgresql://...", metavar="SOURCE"),
+    typer.Argument(
+        help="Files (CSV, Parquet; a glob or a folder), also s3://..., or a database as postgresql://...",
+        metavar="SOURCE",
+    ),
 ]
 Regions = Annotated[
     list[str] | None,
@@ -217,6 +251,24 @@ Threads = Annotated[
     ),
 ]
 
+
+KeepReplicates = Annotated[
+    bool,
+    typer.Option("--keep-replicates", help="Keep the replicates in the folder, for 'tallytree estimate'."),
+]
+KeepReplicatesOrNot = Annotated[
+    bool | None,
+    typer.Option("--keep-replicates", help="Keep the replicates in the folder, for 'tallytree estimate'."),
+]
+FlagShares = Annotated[
+    str,
+    typer.Option(
+        "--flags",
+        help="The largest relative errors of numbers that are good, and of those usable with care.",
+        metavar="GOOD,CARE",
+    ),
+]
+USUAL_FLAGS = "0.25,0.5"
 
 NOT_SETTINGS = ("spec", "as_json")
 

@@ -21,6 +21,7 @@ from tallytree.cli.console import (
     print_opening,
     print_release,
     print_text,
+    print_usefulness,
     print_warning,
     publish_and_tell,
     summarize,
@@ -32,6 +33,7 @@ from tallytree.cli.options import (
     Frame,
     Group,
     GroupSize,
+    KeepReplicatesOrNot,
     Master,
     MaxQuantity,
     MaxRecords,
@@ -230,6 +232,7 @@ def release(
             show_default="50",
         ),
     ] = None,
+    keep_replicates: KeepReplicatesOrNot = None,
     out: Annotated[
         str | None, typer.Option(help="The folder to write, which must be new.", metavar="DIR")
     ] = None,
@@ -260,7 +263,13 @@ def release(
     # Until the last word is printed: whoever is interrupted is told what was spent.
     with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
         make = partial(_make, settings, order, account)
-        done = publish_and_tell(make, settings.out, replicates=settings.replicates, quiet=as_json)
+        done = publish_and_tell(
+            make,
+            settings.out,
+            replicates=settings.replicates,
+            keep_replicates=settings.keep_replicates,
+            quiet=as_json,
+        )
         made, charged = done.release, done.release.manifest["privacy"]["ledger"]
         if as_json:
             summary = summarize(made, done.verification, settings.out)
@@ -268,6 +277,7 @@ def release(
             return
         print_release(made, done.verification)
         print_intervals(made)
+        print_usefulness(made.usefulness, made.words)
         receipt = read_receipt(made.manifest)
         print_text(charged if receipt is None else receipt.describe())
         print_next_step(settings.out)
@@ -283,7 +293,7 @@ def _make(
     counts = settings.count(progress)
     print_left_out(counts)
     _tell_size(counts)
-    return release_within(order, counts, account, progress=progress)
+    return release_within(order, counts, account, warn=print_warning, progress=progress)
 
 
 def _tell_size(counts: GroupCounts) -> None:

@@ -1,4 +1,4 @@
-"""``tallytree sign``."""
+"""``tallytree sign``, ``tallytree keygen``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -26,3 +26,22 @@ def sign(
         print_json({"signature": str(target)})
     else:
         print_text(f"Signed: {target}")
+
+
+def keygen(
+    key: Annotated[Path, typer.Argument(help="The file for the private key.", metavar="KEY.pem")],
+    as_json: Json = False,
+) -> None:
+    """Make a pair of keys: one to sign with, one for your readers.
+
+    They are Ed25519 keys. KEY.pem is the private one, and can be read by you alone; KEY.public.pem is for
+    those who check what you sign. No file is ever overwritten.
+    """
+    from tallytree.releases.signatures import make_keys
+
+    public = make_keys(key)
+    if as_json:
+        print_json({"private": str(key), "public": str(public)})
+    else:
+        print_text(f"Private key: {key} (keep it to yourself)")
+        print_text(f"Public key: {public}")

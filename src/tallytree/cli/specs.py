@@ -42,6 +42,7 @@ NOT_TEXT = (
     "max_quantity",
     "threads",
     "replicates",
+    "keep_replicates",
     *LISTS,
 )
 
@@ -101,6 +102,8 @@ class CountSpec:
         for name, value in checked.items():
             if name in LISTS and not isinstance(value, list):
                 raise SpecError(f"The setting {name!r} must be a list of column names.")
+            if name == "keep_replicates" and not isinstance(value, bool):
+                raise SpecError(f"The setting {name!r} must be true or false.")
             if name not in NOT_TEXT and not isinstance(value, str):
                 raise SpecError(f"The setting {name!r} must be text.")
         checked["sizes"] = settle_sizes(checked.get("sizes"), checked.pop("classes", None))
@@ -191,6 +194,7 @@ class ReleaseSpec(CountSpec):
     member_name: str = ""
     replicates: int | None = None
     """For the intervals; with 0 there are none."""
+    keep_replicates: bool = False
 
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:

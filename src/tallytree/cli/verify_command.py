@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tallytree.cli.console import Json, print_checks, print_json, print_text
+from tallytree.cli.console import Json, print_checks, print_json, print_text, print_usefulness
 
 
 def verify(
@@ -28,13 +28,20 @@ def verify(
     post-processing are reproduced; and that no file was changed. A check that could not be made is shown as
     such.
     """
+    from tallytree.releases.manifest import parse_manifest, read_manifest
+    from tallytree.releases.released import MANIFEST
     from tallytree.releases.signatures import verify as verify_folder
+    from tallytree.releases.usefulness import read_usefulness
+    from tallytree.words import read_words
 
     verification = verify_folder(folder, key=key, sha256=sha256, recompute=not quick)
     if as_json:
         print_json(verification.to_dict())
     else:
         print_checks(verification)
+        if verification:
+            manifest = parse_manifest(read_manifest(folder / MANIFEST).decode())
+            print_usefulness(read_usefulness(manifest), read_words(manifest["data"]))
         print_text(verification.describe() if verification else "The release failed its checks.")
     if not verification:
         raise typer.Exit(1)

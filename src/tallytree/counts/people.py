@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from tallytree.counts.arrow import Table
-from tallytree.counts.engines.opening import is_database, open_session
+from tallytree.counts.engines.opening import is_database, open_sources
 from tallytree.counts.engines.session import Engine
 from tallytree.counts.group_counts import GroupCounts, mark_as_counted
 from tallytree.counts.record_columns import Columns
@@ -52,10 +52,10 @@ def count_groups(
 ) -> GroupCounts:
     """Count groups by region and size from a table with a row for each record of a person.
 
-    ``source`` is a CSV or Parquet file, a glob, a folder of Parquet files or a list of files; a pandas,
-    Polars or Arrow table; a PostgreSQL URL, with ``table``; a Spark data frame; or any Ibis table. The engine
-    does the work, and only counts per region and size come back. ``engine`` sets its memory and the like,
-    or chooses Spark for files.
+    ``source`` is a CSV or Parquet file, a glob, a folder of Parquet files or a list of files, also in an
+    object store (``s3://``, ``gs://``, ``az://``); a pandas, Polars or Arrow table; the URL of a database,
+    with ``table``; a Spark data frame; or any Ibis table. The engine does the work, and only counts per
+    region and size come back. ``engine`` sets its memory and the like, or chooses Spark for files.
 
     ``group`` is the column (or columns) that identifies the group, and ``regions`` those of the regions, from
     the level below the root on. The size of a group is the sum of its records' ``quantity``, or their
@@ -117,9 +117,9 @@ def count_groups(
         raise EngineError("The engine must be a tallytree.Engine.")
     if (table is not None) != is_database(source):
         raise EngineError("Give the name of a table with a database URL, and only with one.")
-    with open_session(source, engine) as session:
+    with open_sources(source, frame, engine, progress) as (session, records, groups):
         counter = Counter(session, progress)
-        people, listed = counter.open(source if table is None else table, frame, columns)
+        people, listed = counter.open(records if table is None else table, groups, columns)
         drop = missing == "drop"
         known = hierarchy or counter.find_hierarchy(listed or people, root, root_level)
         counting = Counting(

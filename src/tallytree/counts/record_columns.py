@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tallytree.counts.arrow import check_columns
 from tallytree.counts.engines.session import Opened, Session
-from tallytree.errors import CountsError, show
+from tallytree.errors import CountsError, EngineError, show
 
 if TYPE_CHECKING:
     import ibis
@@ -68,6 +68,8 @@ class Records:
         check_columns(self.opened.names, self.columns.all)
         for name in self.columns.keys:
             self._check_key(name)
+        if self.columns.person is not None and not self.engine.compares_bytes:
+            self._require_whole_numbers(self.columns.person)
         if self.columns.quantity is not None:
             self._check_quantity(self.columns.quantity)
 
@@ -97,6 +99,14 @@ class Records:
         if name in self.columns.regions or not (kind.is_uuid() or kind.is_decimal()):
             raise CountsError(
                 f"Column {show(name)} holds {_name(kind)}; names and keys must be text or whole numbers."
+            )
+
+    def _require_whole_numbers(self, name: str) -> None:
+        if not self.has_whole_numbers(name):
+            engine = self.engine.backend.name
+            raise EngineError(
+                f"Column {show(name)} identifies persons by text, and {engine} may take two texts for one, "
+                "such as 'a' and 'A': identify them by whole numbers there."
             )
 
     def _check_quantity(self, name: str) -> None:

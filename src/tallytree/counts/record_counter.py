@@ -29,6 +29,7 @@ from tallytree.counts.record_faults import (
     refuse,
 )
 from tallytree.counts.record_query import NOWHERE, Counting, count_cells, count_strays, list_regions
+from tallytree.counts.region_tables import read_complete
 from tallytree.errors import CountsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.progress import Progress
@@ -86,15 +87,14 @@ class Counter:
         columns = records.columns
         if not columns.regions:
             return Hierarchy.from_paths([root_level], [(root,)])
-        found = self._fetch(list_regions(records), "Listing the regions").to_pylist()
-        names = [[row[name] for name in columns.region_names] for row in found]
-        complete = [path for path in names if all(name is not None and str(name).strip() for name in path)]
-        if not names:
+        found = self._fetch(list_regions(records), "Listing the regions")
+        if found.num_rows == 0:
             raise CountsError(f"{records.where}There are no records.")
-        if not complete:
+        tree = read_complete(found, root)
+        if tree is None:
             raise CountsError(f"{records.where}There are no records with a name in every region column.")
-        paths = sorted((root, *map(str, path)) for path in complete)
-        return Hierarchy.from_paths([root_level, *columns.regions], paths)
+        hierarchy, _ = Hierarchy.from_tree([root_level, *columns.regions], tree).sort()
+        return hierarchy
 
     def count(self, people: Records, frame: Records | None, counting: Counting) -> Counted:
         """Return the counts, leaves x sizes, if nothing is wrong with the records."""

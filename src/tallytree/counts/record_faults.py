@@ -6,12 +6,13 @@ once, so that a table need not be corrected in as many rounds as it has kinds of
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tallytree.counts.record_columns import Columns, Records
 from tallytree.counts.record_query import (
@@ -26,8 +27,10 @@ from tallytree.counts.record_query import (
     list_regions,
     read_rows,
 )
+from tallytree.counts.region_tables import fold_names
 from tallytree.errors import RecordsError, Remedy, show
 from tallytree.hierarchy import Hierarchy
+from tallytree.path_trees import Names, encode_column
 
 if TYPE_CHECKING:
     import ibis
@@ -146,11 +149,12 @@ def _find_unknown_regions(records: Records, fetch: Fetch, counting: Counting, ad
     if not unknown:
         return []
     faults = [Fault("rows whose region is not a leaf of the hierarchy", unknown, advice)]
-    found = fetch(list_regions(records)).to_pylist()
-    named = {tuple(str(name) for name in row.values() if name is not None) for row in found}
-    leaves = {path[1:] for path in counting.hierarchy.leaves}
-    known = {tuple(map(_fold, path)) for path in leaves}
-    close = sum(tuple(map(_fold, path)) in known for path in named - leaves)
+    found = fetch(list_regions(records))
+    named = [column.combine_chunks().cast(pa.large_string()) for column in found.columns]
+    leaves = [counting.hierarchy.leaf_names(level) for level in range(1, len(counting.hierarchy.levels))]
+    differs = pc.invert(pc.is_in(_join(named), _join(leaves)))
+    is_close = pc.is_in(_join(map(fold_names, named)), _join(map(fold_names, leaves)))
+    close = int(pc.and_(differs, is_close).to_numpy(zero_copy_only=False).sum())
     if close:
         faults.append(
             Fault("regions of these that differ from one of it in case or spaces only", close, advice)
@@ -162,15 +166,19 @@ def find_spellings(hierarchy: Hierarchy) -> list[Fault]:
     """Return the columns with names that differ from another in case or spaces only: likely one region."""
     faults = []
     for level, name in enumerate(hierarchy.levels[1:], start=1):
-        alike = Counter((*path[:-1], _fold(path[-1])) for path in hierarchy.regions(level))
-        if extra := sum(count - 1 for count in alike.values()):
+        folded = encode_column(fold_names(hierarchy.names(level)))
+        keys = hierarchy.parents(level) * len(folded.names) + folded.codes
+        if extra := len(keys) - len(np.unique(keys)):
             what = f"names in column {show(name)} that differ from another one in case or spaces only"
             faults.append(Fault(what, extra, SPELL))
     return faults
 
 
-def _fold(name: str) -> str:
-    return " ".join(name.casefold().split())
+def _join(columns: Iterable[Names]) -> Names:
+    """The paths of rows as one text each; names below a leaf are missing."""
+    every = list(columns)
+    separator = pa.repeat(pa.scalar("\0", pa.large_string()), len(every[0]))
+    return pc.binary_join_element_wise(*every, separator, null_handling="skip")
 
 
 def _number(values: Iterable[ibis.Value]) -> dict[str, ibis.Value]:

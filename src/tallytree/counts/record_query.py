@@ -4,7 +4,8 @@
     negative where something is wrong with the record (:func:`read_rows`, :func:`add_codes`).
 2.  If persons are identified, these rows are copied into a table that the engine holds, because the next
     steps read them more than once. Records beyond a person's first m are added once more, negated
-    (:func:`negate_excess`).
+    (:func:`negate_excess`). An engine without temporary tables of its own reads its source once as well: it
+    sorts the records of all persons, and those beyond the first m get the quantity 0 (:func:`keep_first`).
 3.  The groups of a frame are added with quantity 0, so that they exist with or without people.
 4.  Rows are summed by group, and groups are counted by region and size.
 
@@ -68,7 +69,8 @@ def read_rows(records: Records, bounds: Bounds, *, text_groups: bool = False) ->
         clipped = ibis.greatest(ibis.least(number, bounds.max_quantity), 0)
         values["quantity"] = ibis.ifelse(whole, clipped, 0).cast("int64")
         wrong = wrong | ~whole | is_negative(records)
-    return records.table.select(**values, wrong=wrong)
+    # As a number: to SQL Server a condition is no value.
+    return records.table.select(**values, wrong=ibis.ifelse(wrong, 1, 0))
 
 
 def is_missing(column: ibis.Value) -> ibis.Value:
@@ -99,7 +101,7 @@ def is_whole(records: Records) -> ibis.Value:
         return number.notnull()
     # A float is rounded down as an integer of 64 bits. Beyond 2^53 all floats are whole.
     near = number if records.get_type(name).is_decimal() else ibis.greatest(ibis.least(number, WHOLE), -WHOLE)
-    return ibis.coalesce(number.between(-FAR, FAR) & (near == near.floor()), ibis.literal(False))
+    return ibis.ifelse(number.between(-FAR, FAR) & (near == near.floor()), 1, 0) == 1
 
 
 def _read_number(records: Records, name: str) -> ibis.Value:
@@ -136,17 +138,17 @@ def add_codes(rows: ibis.Table, records: Records, hierarchy: Hierarchy) -> ibis.
     if not columns.regions:
         # The only region is the root, or the regions are in the frame.
         alone = ibis.literal(0, "int32") if len(hierarchy.levels) == 1 else ibis.null("int32")
-        return rows.select(*kept, code=ibis.ifelse(rows["wrong"], missing, alone))
+        return rows.select(*kept, code=ibis.ifelse(rows["wrong"] == 1, missing, alone))
     whole = [records.has_whole_numbers(name) for name in columns.regions]
-    codes = ibis.memtable(_list_codes(hierarchy, whole))
+    codes = records.engine.load(_list_codes(hierarchy, whole))
     ragged = is_ragged(hierarchy)
     pairs = [(rows[name], codes[f"name_{place}"]) for place, name in enumerate(columns.region_names)]
     joined = rows.left_join(codes, [_match(name, known, ragged) for name, known in pairs])
     unknown = ibis.literal(UNKNOWN, "int32")
     for name in () if ragged else columns.region_names:
         unknown = ibis.ifelse(is_missing(joined[name]), missing, unknown)
-    code = ibis.coalesce(joined["code"], unknown)
-    return joined.select(*kept, code=ibis.ifelse(joined["wrong"], missing, code))
+    code = ibis.coalesce(joined["code"].cast("int32"), unknown)  # some engines have whole numbers of one kind
+    return joined.select(*kept, code=ibis.ifelse(joined["wrong"] == 1, missing, code))
 
 
 def _match(name: ibis.Value, known: ibis.Value, ragged: bool) -> ibis.Value:
@@ -199,30 +201,35 @@ def negate_excess(held: ibis.Table, people: Records, bounds: Bounds) -> ibis.Tab
     columns = people.columns
     persons = held.group_by("person").agg(records=held.count())
     busy = persons.filter(persons["records"] > bounds.max_records).select("person")
-    rows = held.view().semi_join(busy, "person")
-    has_quantity = columns.quantity is not None
-    order = [*_mix(rows, people), *([rows["quantity"].desc()] if has_quantity else [])]
-    ranked = rows.mutate(place=ibis.row_number().over(ibis.window(group_by=rows["person"], order_by=order)))
+    ranked = _rank(held.view().semi_join(busy, "person"), people)
     excess = ranked.filter(ranked["place"] >= bounds.max_records)
-    quantity = -excess["quantity"] if has_quantity else ibis.literal(-1, "int64")
+    quantity = -excess["quantity"] if columns.quantity is not None else ibis.literal(-1, "int64")
     return excess.select(*columns.group_names, quantity=quantity, code=ibis.null("int32"))
 
 
-def _mix(rows: ibis.Table, people: Records) -> list[ibis.Value]:
-    """What the records of a person are sorted by: the hash, where the engine has it; then the group."""
+def keep_first(rows: ibis.Table, people: Records, bounds: Bounds) -> ibis.Table:
+    """Return the records with quantity 0 for those beyond each person's first m. The rows are read once."""
+    import ibis
+
+    ranked = _rank(rows, people)
+    is_kept = ranked["place"] < bounds.max_records
+    quantity = ibis.ifelse(is_kept, ranked["quantity"], 0).cast("int64")
+    return ranked.select(*people.columns.group_names, quantity=quantity, code=ranked["code"])
+
+
+def _rank(rows: ibis.Table, people: Records) -> ibis.Table:
+    """The records with their ``place`` among those of their person, from 0 on."""
     import ibis
 
     groups = [rows[name] for name in people.columns.group_names]
-    if not people.engine.has_md5:
-        return groups
-
-    @ibis.udf.scalar.builtin(name="md5", signature=(("string",), "string"))
-    def md5(text: object) -> None: ...
-
     text = rows["person"].cast("string")
     for group in groups:
         text = text + "/" + group.cast("string")
-    return [md5(text), *groups]
+    mixed = people.engine.hash(text)
+    order = [*([] if mixed is None else [mixed]), *groups]
+    if people.columns.quantity is not None:
+        order.append(rows["quantity"].desc())
+    return rows.mutate(place=ibis.row_number().over(ibis.window(group_by=rows["person"], order_by=order)))
 
 
 Hold = Callable[["ibis.Table"], "ibis.Table"]
@@ -260,7 +267,7 @@ def count_cells(people: Records, frame: Records | None, counting: Counting, hold
     if frame is None:
         rows = parts[0].union(*parts[1:]) if parts[1:] else parts[0]
         # Counting rows is faster than adding ones.
-        counts_rows = len(parts) == 1 and people.columns.quantity is None
+        counts_rows = people.columns.person is None and people.columns.quantity is None
         facts = {"size": rows.count() if counts_rows else rows["quantity"].sum(), **_span(rows["code"])}
     else:
         listed = _read(frame, counting, text_groups)
@@ -343,6 +350,8 @@ def _limit_persons(rows: ibis.Table, people: Records, counting: Counting, hold: 
     """All records, and the negated excess of each person, which takes it away again."""
     import ibis
 
+    if not people.engine.holds:
+        return [keep_first(rows, people, counting.bounds)]
     columns = people.columns
     has_quantity = columns.quantity is not None
     held = hold(rows if has_quantity else rows.drop("quantity"))

@@ -14,7 +14,7 @@ from tallytree.counts.arrow import Table, is_text, read_columns
 from tallytree.counts.count_files import has_sensitive_name, read_origin
 from tallytree.errors import CountsError, show
 from tallytree.hierarchy import Hierarchy
-from tallytree.path_trees import Column, PathTree, encode_column, encode_names, find_blank, grow_tree
+from tallytree.path_trees import Column, Names, PathTree, encode_column, encode_names, find_blank, grow_tree
 
 Ints = npt.NDArray[np.int64]
 
@@ -89,6 +89,33 @@ def read_tree(data: pa.Table, regions: Sequence[str], root: str) -> PathTree:
         ended = column.codes < 0
         columns.append(column)
     return grow_tree(columns)
+
+
+def read_complete(data: pa.Table, root: str) -> PathTree | None:
+    """Return the regions of the rows that have a name in every column, below a root; None if no row has."""
+    columns = [_blank_out(encode_column(column)) for column in data.columns]
+    complete = np.all([column.codes >= 0 for column in columns], axis=0)
+    if not complete.any():
+        return None
+    start = Column(np.zeros(int(complete.sum()), dtype=np.int32), encode_names([root]).names)
+    return grow_tree([start, *(Column(column.codes[complete], column.names) for column in columns)])
+
+
+def _blank_out(column: Column) -> Column:
+    """The column with its blank names as missing."""
+    if not (blank := find_blank(column.names)):
+        return column
+    places = pc.index_in(pa.array(blank, pa.large_string()), column.names).to_numpy()
+    return Column(np.where(np.isin(column.codes, places), np.int32(-1), column.codes), column.names)
+
+
+def fold_names(names: Names) -> Names:
+    """Return names without their case, and without spaces that tell nothing apart."""
+    folded = pc.utf8_trim(pc.replace_substring_regex(pc.utf8_lower(names), " +", " "), " ")
+    is_odd = pc.match_substring_regex(names, "[^ -~]")  # null for a missing name, which stays missing
+    odd = [" ".join(str(name).casefold().split()) for name in names.filter(is_odd).to_pylist()]
+    result: Names = pc.replace_with_mask(folded, is_odd, pa.array(odd, names.type))
+    return result
 
 
 def _encode(column: pa.ChunkedArray[Any], name: str) -> Column:

@@ -10,7 +10,17 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.drawing.pictures import COLOURS, Axis, Picture, draw_frame, element, spread, write, write_title
+from tallytree.drawing.pictures import (
+    COLOURS,
+    Axis,
+    Picture,
+    draw_frame,
+    element,
+    round_step,
+    spread,
+    write,
+    write_title,
+)
 from tallytree.sizes import SizeClasses, Sizes, get_ends, name_size
 from tallytree.words import PLAIN, Words
 
@@ -193,7 +203,7 @@ def _lay_up(bars: Sequence[Bar], words: Words) -> Axis:
     heights = [bar.height for bar in bars if bar.groups > 0]
     most, least = max(bar.top for bar in bars), min(heights)
     if max(heights) < MOST_RATIO * least:
-        step = _round_step(max(most / 4, 1 if single else 0))
+        step = round_step(max(most / 4, 1 if single else 0))
         count = math.ceil(most / step)
         ticks = [(step * at, _show(step * at)) for at in range(count + 1)]
         return Axis(name, spread(float, (0, step * count), (FLOOR, TOP)), ticks)
@@ -213,7 +223,7 @@ def _lay_across(bars: Sequence[Bar], highest: int, names: Sequence[str], words: 
     pixels = LEFT, WIDTH - RIGHT
     if len({bar.last - bar.first for bar in bars[:-1]}) <= 1:
         place = spread(float, (start, stop), pixels)
-        step = max(1, round(_round_step((stop - start) * LABEL_ROOM / (WIDTH - LEFT - RIGHT))))
+        step = max(1, round(round_step((stop - start) * LABEL_ROOM / (WIDTH - LEFT - RIGHT))))
         marks = [start, *range(start - start % step + step, stop, step)]
     else:
         shift = 1 if start == 0 else 0
@@ -239,12 +249,6 @@ def _choose_labels(
             chosen.append((mark, f"{mark:,}+" if mark == highest else f"{mark:,}"))
             left = place(mark + 0.5)
     return chosen[::-1]
-
-
-def _round_step(least: float) -> float:
-    """The next of 1, 2, 5, 10, 20, ..., or of such fractions."""
-    power = 10.0 ** math.floor(math.log10(least))
-    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= 0.999 * least)
 
 
 def _show(number: float) -> str:

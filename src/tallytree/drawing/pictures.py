@@ -138,6 +138,14 @@ def lay_linear(name: str, values: Sequence[float], start: float, stop: float) ->
     return Axis(name, spread(float, (0, max(values)), (start, stop)), ticks)
 
 
+def lay_steps(name: str, most: float, start: float, stop: float) -> Axis:
+    """Return an axis from zero to the largest value or above it, with a tick at each of some round steps."""
+    step = round_step(most / 4)
+    count = math.ceil(most / step - 1e-9)
+    ticks = [(step * at, f"{step * at:,.10g}") for at in range(count + 1)]
+    return Axis(name, spread(float, (0, step * count), (start, stop)), ticks)
+
+
 def lay_ratios(name: str, values: Sequence[float], start: float, stop: float) -> Axis:
     """Return a logarithmic axis from below the least value to the largest, with a tick at every value."""
     ticks = [(value, f"{value:g}") for value in sorted(set(values))]
@@ -153,6 +161,12 @@ def lay_powers(name: str, values: Sequence[float], start: float, stop: float) ->
         for power in range(low, high + 1)
     ]
     return Axis(name, spread(math.log10, (ticks[0][0], ticks[-1][0]), (start, stop)), ticks)
+
+
+def round_step(least: float) -> float:
+    """Return the next of 1, 2, 5, 10, 20, ..., or of such fractions."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(digit * power for digit in (1, 2, 5, 10) if digit * power >= 0.999 * least)
 
 
 def spread_labels(wanted: Sequence[float], *, gap: float, lowest: float) -> list[float]:

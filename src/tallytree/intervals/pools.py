@@ -109,13 +109,13 @@ class CellPool:
         self._zeros: Ints = np.zeros(len(self._classes) * _CONTEXTS, dtype=np.int64)
         self._pairs: list[tuple[Ints, Ints]] = []
 
-    def add(self, made: Ints) -> None:
-        """Add a replicate's counts."""
-        error = made - self._released
+    def add(self, known: Ints, made: Ints) -> None:
+        """Add a replicate: counts in place of the true ones, and what was made of them."""
+        error = made - known
         self._replicates += 1
         self._sum += error
         self._squares += error.astype(np.float64) ** 2
-        flat, wrong, known = made.reshape(-1), error.reshape(-1), self._released.reshape(-1)
+        flat, wrong, known = made.reshape(-1), error.reshape(-1), known.reshape(-1)
         is_large = flat > self._limit
         large = np.flatnonzero(is_large)
         self._large.append((large, wrong[large]))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,11 @@ from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan
 from tallytree.progress import Progress, count_processors, no_progress
-from tallytree.releases.evidence import find_mechanism_of
+from tallytree.releases.flags import LIMITS, FlagLimits
 from tallytree.releases.interval_bounds import Intervals
+from tallytree.releases.kept_replicates import Replicate, ReplicateKeeper
 from tallytree.releases.released import MAKER, Kind, Released
+from tallytree.releases.revisions import find_origin
 from tallytree.sizes import Sizes, count_sizes, find_whole
 from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
 
@@ -72,18 +75,39 @@ def answer_again(plan: Plan, counts: Sequence[Ints]) -> list[Ints]:
 # intervals from the same release.
 
 
-def replicate(
-    method: Mechanism, plan: Plan, answered: Sequence[Ints], *, total: int, seed: int
-) -> Sequence[Ints]:
-    """Run the mechanism on these answers with new noise; return its counts."""
-    noise = SeededNoise(seed) if plan.delta is None else SeededGaussianNoise(seed)
+class World(NamedTuple):
+    """Noisy answers, and the counts that a mechanism made of them: a release, or what a replicate is."""
+
+    measurements: Measurements
+    counts: Sequence[Ints]
+
+
+class Rerun(NamedTuple):
+    """Counts that stand in for the true ones, and what the mechanism makes of them."""
+
+    known: Sequence[Ints]
+    made: World
+
+
+def replicate(method: Mechanism, world: World, *, total: int, seed: int) -> Rerun:
+    """Imagine the true counts of a release, and run the mechanism on them with new noise.
+
+    Mechanisms that smooth draw them from what they believe; for others they are the released ones.
+    """
+    plan = world.measurements.plan
+    hidden = plan.hide_total(total)
+    imagined, noise_seed = np.random.SeedSequence(seed).generate_state(2, np.uint64).tolist()
+    known = method.imagine(world.measurements, total=hidden, seed=imagined)
+    known = world.counts if known is None else known
+    noise = SeededNoise(noise_seed) if plan.delta is None else SeededGaussianNoise(noise_seed)
     noisy = []
-    for level, values in enumerate(answered):
+    for level, values in enumerate(answer_again(plan, known)):
         draws = noise.draw(plan.levels[level].scale, values.size, lambda done: None).reshape(values.shape)
         if plan.has_public_totals(level):
             draws[:, -1] = 0
         noisy.append(np.clip(values + draws, -MAX_MEASURED, MAX_MEASURED))
-    return method.postprocess(Measurements(plan, noisy), total=plan.hide_total(total)).counts
+    measured = Measurements(plan, noisy)
+    return Rerun(known, World(measured, method.postprocess(measured, total=hidden).counts))
 
 
 REPLICATES, COVERAGE = 50, "0.9"
@@ -101,6 +125,8 @@ def add_intervals(
     replicates: int = REPLICATES,
     coverage: Exact = COVERAGE,
     seed: int = 0,
+    flags: FlagLimits = LIMITS,
+    keep_replicates: bool = False,
     progress: Progress = no_progress,
 ) -> Kind:
     """Return the same release with intervals for every count, and for sums, means and quantiles of sizes.
@@ -109,28 +135,36 @@ def add_intervals(
     the released counts, and a few more times on one of the replicates; equal seeds give equal noise.
     Everything is computed from the release alone, and costs no privacy.
 
+    Numbers are flagged by ``flags`` (:class:`tallytree.FlagLimits`). With ``keep_replicates`` the replicates
+    are kept and saved with the release, so that :meth:`tallytree.Release.estimate` need not make them anew.
+
     >>> import tallytree as tt
     >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
     >>> counts = tt.GroupCounts(regions, sizes=(1, 3), leaf=[[40, 30, 20], [60, 20, 10]])
     >>> made = add_intervals(tt.release(counts, epsilon=1), replicates=10)
-    >>> made.to_arrow().column_names[-4:]
-    ['groups_low', 'groups_high', 'groups_bias', 'groups_error']
+    >>> made.to_arrow().column_names[-5:]
+    ['groups_low', 'groups_high', 'groups_bias', 'groups_error', 'flag']
     """
     if not isinstance(release, Released):
         raise IntervalsError("release must be a tallytree.Release.")
-    if not _has_room(release):
-        raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
+    check_room(release)
+    if not isinstance(flags, FlagLimits):
+        raise IntervalsError("flags must be a tallytree.FlagLimits.")
+    method = find_method(release)
+    keeper = ReplicateKeeper(release.counts) if keep_replicates else None
     intervals = make_intervals(
-        find_mechanism_of(release.manifest),
+        method,
         release.measurements,
         release.counts,
         total=release.total,
         replicates=replicates,
         coverage=coverage,
         seed=seed,
+        keeper=keeper,
         progress=progress,
     )
-    return replace(release, intervals=intervals, made_by=MAKER)
+    kept = None if keeper is None else keeper.finish(intervals.seed)
+    return replace(release, intervals=replace(intervals, limits=flags, kept=kept), made_by=MAKER)
 
 
 def make_intervals(
@@ -142,26 +176,25 @@ def make_intervals(
     replicates: int = REPLICATES,
     coverage: Exact = COVERAGE,
     seed: int = 0,
+    keeper: ReplicateKeeper | None = None,
     progress: Progress = no_progress,
 ) -> Intervals:
     """Make intervals for the counts that a mechanism found from measurements."""
     replicates = check_replicates(replicates)
-    share = _check_coverage(coverage)
-    start = find_whole(seed)
-    if start is None or not 0 <= start < 2**63:
-        raise IntervalsError("The seed must be a whole number, 0 or above.")
+    share = check_coverage(coverage)
+    start = check_seed(seed)
     method.require()
     plan = measurements.plan
     again = max(LEAST_REPLICATES, replicates // 5)
     seeds = np.random.SeedSequence(start).generate_state(replicates + again, np.uint64).tolist()
-    runner = _Runner(method, plan, total, progress("Making intervals", replicates + again))
+    runner = _Runner(method, total, progress("Making intervals", replicates + again))
     levels = range(len(plan.levels))
 
     released = [counts[level] for level in levels]
     cells, first = _make_pools(plan, released)
-    made = runner.run(released, seeds[:replicates], [cells, first])
+    made = runner.run(World(measurements, counts), seeds[:replicates], [cells, first], keeper)
     # Post-processing changes its own results less: a second round of replicates measures by how much.
-    cells_again, second = _make_pools(plan, made)
+    cells_again, second = _make_pools(plan, [made.counts[level] for level in levels])
     runner.run(made, seeds[replicates:], [cells_again, second])
     more = [one.find_bias() - other.find_bias() for one, other in zip(cells, cells_again, strict=True)]
 
@@ -192,10 +225,27 @@ def find_obstacle(release: Released) -> str | None:
     """Return why intervals are not made by default; None if they are."""
     if not _has_room(release):
         return TOO_MANY
-    method = find_mechanism_of(release.manifest)
-    if method.small:
-        return f"{method.name} is slow and would have to run many times; use --replicates to request them"
+    origin = find_origin(release.manifest)
+    if origin.obstacle:
+        return origin.obstacle
+    if origin.method.small:
+        name = origin.method.name
+        return f"{name} is slow and would have to run many times; use --replicates to request them"
     return None
+
+
+def find_method(release: Released) -> Mechanism:
+    """Return the mechanism that made a release; refuse one of which this version has another revision."""
+    origin = find_origin(release.manifest)
+    if origin.obstacle:
+        raise IntervalsError(f"Intervals are not made: {origin.obstacle}.")
+    return origin.method
+
+
+def check_room(release: Released) -> None:
+    """Refuse a release of which replicates would take too much memory."""
+    if not _has_room(release):
+        raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
 
 
 def _has_room(release: Released) -> bool:
@@ -214,7 +264,16 @@ def check_replicates(replicates: object) -> int:
     return number
 
 
-def _check_coverage(coverage: Exact) -> Fraction:
+def check_seed(seed: object) -> int:
+    """Return the seed of replicates; refuse one that is not valid."""
+    start = find_whole(seed)
+    if start is None or not 0 <= start < 2**63:
+        raise IntervalsError("The seed must be a whole number, 0 or above.")
+    return start
+
+
+def check_coverage(coverage: Exact) -> Fraction:
+    """Return the coverage of intervals; refuse one that is not valid."""
     share = parse_exact(coverage, "coverage")
     if not Fraction(1, 2) <= share <= Fraction(99, 100):
         raise IntervalsError("The coverage must be from 0.5 to 0.99.")
@@ -224,31 +283,55 @@ def _check_coverage(coverage: Exact) -> Fraction:
 @dataclass(frozen=True)
 class _Runner:
     method: Mechanism
-    plan: Plan
     total: int
     report: Callable[[int], None]
 
     def run(
         self,
-        counts: Sequence[Ints],
+        world: World,
         seeds: Sequence[int],
         pools: Sequence[Sequence[CellPool | SummaryPool]],
-    ) -> list[Ints]:
-        """Add each replicate of ``counts`` to the pools, level by level; return the last replicate."""
-        answered = answer_again(self.plan, counts)
+        keeper: ReplicateKeeper | None = None,
+    ) -> World:
+        """Add each replicate of a release to the pools, level by level; return the last one."""
+        for again in self.draw(world, seeds):
+            for pool in pools:
+                for level in range(len(again.known)):
+                    pool[level].add(again.known[level], again.made.counts[level])
+            if keeper is not None:
+                keeper.add(Replicate(again.known, again.made.counts))
+        return again.made
 
-        def make(_: int, seed: int) -> list[Ints]:
-            solved = replicate(self.method, self.plan, answered, total=self.total, seed=seed)
-            return [solved[level] for level in range(len(answered))]
+    def draw(self, world: World, seeds: Sequence[int]) -> Iterator[Rerun]:
+        """Yield each replicate of a release."""
+        shapes = [world.counts[level].shape for level in range(len(world.counts))]
+
+        def make(_: int, seed: int) -> Rerun:
+            return replicate(self.method, world, total=self.total, seed=seed)
 
         # Sharing the work of a single one out takes longer.
-        cells = sum(values.size for values in answered)
+        cells = sum(regions * sizes for regions, sizes in shapes)
         is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not self.method.small
         together = count_processors() if is_shared else 1
         for first in range(0, len(seeds), together):
             for made in share_work(make, seeds[first : first + together]):
-                for pool in pools:
-                    for level, values in enumerate(made):
-                        pool[level].add(values)
+                yield made
                 self.report(1)
-        return made
+
+
+def draw_replicates(
+    method: Mechanism,
+    measurements: Measurements,
+    counts: Sequence[Ints],
+    *,
+    total: int,
+    replicates: int,
+    seed: int,
+    progress: Progress = no_progress,
+) -> Iterator[Replicate]:
+    """Draw the replicates from which :func:`make_intervals` makes intervals, with the same seed the same."""
+    method.require()
+    seeds = np.random.SeedSequence(seed).generate_state(replicates, np.uint64).tolist()
+    runner = _Runner(method, total, progress("Making replicates", replicates))
+    for again in runner.draw(World(measurements, counts), seeds):
+        yield Replicate(again.known, again.made.counts)

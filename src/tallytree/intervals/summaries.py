@@ -24,15 +24,17 @@ class SummaryPool:
         self._sizes = sizes
         self._statistics = list_statistics(sizes)
         self._value = summarize(released, sizes, self._statistics)
-        self._made: list[Floats] = []
+        self._off: list[Floats] = []
 
-    def add(self, made: Ints) -> None:
-        """Add a replicate's counts."""
-        self._made.append(summarize(made, self._sizes, self._statistics))
+    def add(self, known: Ints, made: Ints) -> None:
+        """Add a replicate: counts in place of the true ones, and what was made of them."""
+        self._off.append(
+            summarize(made, self._sizes, self._statistics) - summarize(known, self._sizes, self._statistics)
+        )
 
     def find_spreads(self) -> Floats:
         """Return the standard deviations over replicates."""
-        spreads: Floats = np.nan_to_num(np.std(np.stack(self._made), axis=0, ddof=1))
+        spreads: Floats = np.nan_to_num(np.std(np.stack(self._off), axis=0, ddof=1))
         return spreads
 
     def finish(self, coverage: float, widths: Floats, sums: Estimates | None) -> SummaryBounds:
@@ -44,7 +46,7 @@ class SummaryPool:
         """
         tail = (1 - coverage) / 2
         # A region without groups in a replicate contributes nothing there.
-        error = np.stack(self._made) - self._value
+        error = np.stack(self._off)
         seen = np.isfinite(error)
         error = np.where(seen, error, 0.0)
         times = np.maximum(seen.sum(axis=0), 1)

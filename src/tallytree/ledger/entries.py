@@ -12,11 +12,12 @@ from fractions import Fraction
 from typing import get_args
 
 from tallytree.errors import BudgetError, DoneAlreadyError, LedgerError, name_choices, show
+from tallytree.ledger.periods import Limit, Period
 from tallytree.privacy.budget import UNITS, Loss, UnitName
 from tallytree.privacy.neighbours import Whom
 
 FORMAT = "tallytree-ledger-1"
-CREATE, CHARGE = "create", "charge"
+CREATE, LIMIT, CHARGE = "create", "limit", "charge"
 START = "0" * 64
 """The ``previous`` hash of the first entry."""
 MOST_DIGITS = 200
@@ -71,7 +72,9 @@ class Entry:
     """From 1 on, without gaps, over all datasets."""
     dataset: str
     kind: str
-    """``create``: a dataset gets its total budget; ``charge``: some of it is spent."""
+    """``create``: a dataset gets its total budget; ``limit``: the most that may be spent in each period;
+    ``charge``: some of it is spent. Version 0.1.0 refuses a ledger with a limit, which it would not keep.
+    """
     unit: str
     """The unit of the dataset's budget: ``epsilon``, or ``rho`` for Gaussian noise.
 
@@ -170,11 +173,34 @@ class Balance:
     spent: Fraction = Fraction(0)
     charges: int = 0
     labels: frozenset[str] = frozenset()
+    limit: Limit | None = None
+    period: Period | None = None
+    """The latest in which something was charged, if there is a limit."""
+    spent_in_period: Fraction = Fraction(0)
 
     @property
     def remaining(self) -> Fraction:
-        """What may still be spent."""
+        """What may still be spent, in all periods together."""
         return self.total - self.spent
+
+    def find_left(self, time: str) -> Fraction:
+        """Return what may be spent at a time (UTC, ISO 8601): with a limit, what its period leaves."""
+        if self.limit is None:
+            return self.remaining
+        is_latest = Period.of(time, self.limit.per) == self.period
+        spent = self.spent_in_period if is_latest else Fraction(0)
+        return min(self.remaining, self.limit.amount - spent)
+
+    def restrict(self, limit: Limit) -> Balance:
+        """Return the balance with a limit for each period, which can be set once, before all charges."""
+        if self.limit is not None or self.charges:
+            raise LedgerError(f"The limit of dataset {show(self.dataset)} cannot be changed.")
+        if limit.amount > self.total:
+            raise LedgerError(
+                f"The limit of dataset {show(self.dataset)} is above its total budget: "
+                f"{show_amount(limit.amount)} per {limit.per}, {show_amount(self.total)} in all."
+            )
+        return replace(self, limit=limit)
 
     def price(self, loss: Loss) -> Fraction:
         """Return what a loss costs in the unit of this budget; refuse a loss that no amount of it covers."""
@@ -192,7 +218,7 @@ class Balance:
             )
         return amount
 
-    def charge(self, amount: Fraction, label: str = "") -> Balance:
+    def charge(self, amount: Fraction, time: str, label: str = "") -> Balance:
         """Return the balance after a charge; refuse one that does not fit, or whose label was charged."""
         if label in self.labels:
             raise DoneAlreadyError(
@@ -205,8 +231,9 @@ class Balance:
                 f"{show_amount(amount)}, remaining {show_amount(self.remaining)}, difference "
                 f"{show_amount(amount - self.remaining)}."
             )
+        after = self if self.limit is None else self._enter_period(amount, self.limit, time)
         labels = self.labels | {label} if label else self.labels
-        after = replace(self, spent=self.spent + amount, charges=self.charges + 1, labels=labels)
+        after = replace(after, spent=self.spent + amount, charges=self.charges + 1, labels=labels)
         for number in (after.spent, after.remaining):
             if max(number.numerator, number.denominator) >= 10**MOST_BALANCE_DIGITS:
                 raise LedgerError(
@@ -215,6 +242,29 @@ class Balance:
                     "denominator."
                 )
         return after
+
+    def _enter_period(self, amount: Fraction, limit: Limit, time: str) -> Balance:
+        """Add a charge to what was spent in its period. No period comes back after a later one."""
+        period, left = Period.of(time, limit.per), self.find_left(time)
+        if self.period is not None and period < self.period:
+            raise LedgerError(
+                f"Dataset {show(self.dataset)} was charged in {self.period} already, and this charge is of "
+                f"{period}: a clock is wrong."
+            )
+        if amount > limit.amount:
+            raise BudgetError(
+                f"The budget of dataset {show(self.dataset)} does not allow this in any {limit.per}: "
+                f"requested {show_amount(amount)}, limit {show_amount(limit.amount)}."
+            )
+        if amount > left:
+            raise BudgetError(
+                f"The budget of dataset {show(self.dataset)} does not allow this in {period}: requested "
+                f"{show_amount(amount)}, remaining {show_amount(left)} of {show_amount(limit.amount)} per "
+                f"{limit.per}, difference {show_amount(amount - left)}. The next {limit.per} begins on "
+                f"{period.next.begin} (UTC).",
+                renews=period.next.begin,
+            )
+        return replace(self, period=period, spent_in_period=limit.amount - left + amount)
 
 
 Balances = dict[str, Balance]
@@ -248,13 +298,19 @@ def enter(balances: Balances, entry: Entry) -> None:
                 f"{show_amount(balances[entry.dataset].total)}."
             )
         balances[entry.dataset] = Balance(entry.dataset, unit, amount, whom)
-    elif entry.kind == CHARGE:
-        balance = find_balance(balances, entry.dataset)
-        if (unit, whom) != (balance.unit, balance.whom):
-            raise LedgerError("Its unit is not that of the budget.")
-        balances[entry.dataset] = balance.charge(amount, entry.words.label)
-    else:
-        raise LedgerError("It is neither a budget nor a charge.")
+        return
+    if entry.kind not in (LIMIT, CHARGE):
+        raise LedgerError(
+            "It is neither a budget nor a charge nor a limit; a newer version of Tallytree may know it."
+        )
+    balance = find_balance(balances, entry.dataset)
+    if (unit, whom) != (balance.unit, balance.whom):
+        raise LedgerError("Its unit is not that of the budget.")
+    balances[entry.dataset] = (
+        balance.restrict(Limit.read(amount, entry.what))
+        if entry.kind == LIMIT
+        else balance.charge(amount, entry.time, entry.words.label)
+    )
 
 
 def add_up(entries: Sequence[Entry]) -> tuple[Balances, Fault | None]:

@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -18,6 +17,7 @@ from tallytree.errors import InputError, LedgerError, show
 from tallytree.ledger.entries import (
     CHARGE,
     CREATE,
+    LIMIT,
     Balance,
     Balances,
     Entry,
@@ -29,6 +29,7 @@ from tallytree.ledger.entries import (
     follow,
     name_unit,
 )
+from tallytree.ledger.periods import Limit, Per, check_per
 from tallytree.ledger.receipts import NOTHING, Attempt, Receipt, note
 from tallytree.privacy.budget import Budget, Exact, Loss, UnitName, check_epsilon
 from tallytree.privacy.neighbours import Neighbours, Protected, TotalKind, check_kinds
@@ -131,12 +132,16 @@ class Ledger:
         rho: Exact | None = None,
         protect: Protected = "person",
         total: TotalKind = "private",
+        limit: Exact | None = None,
+        per: Per | None = None,
     ) -> Self:
         """Give a dataset its total budget, in a new ledger or an existing one.
 
         The budget is an epsilon; or with ``delta``, for releases with Gaussian noise, the largest rho that
         implies (epsilon, delta)-DP, or a ``rho``. It cannot be changed later. It is what a person may lose;
         with ``protect="group"``, what a whole group may, and then all releases have the same kind of total.
+        A ``limit`` ``per`` "month", "quarter" or "year" (UTC), in the same unit as the total, bounds what is
+        spent in each of them; what is left of it at the end is not carried over.
         """
         name = _check_name(dataset)
         whom = check_kinds(Neighbours(protect=protect, total=total)).whom
@@ -145,13 +150,19 @@ class Ledger:
         if settled is not None:
             check_delta(settled)
         unit: UnitName = "epsilon" if settled is None else "rho"
+        restriction = _settle_limit(name, limit, per, rho=rho, delta=delta)
 
         def begin(transaction: Transaction, is_new: bool) -> None:
             record = Record([], {}) if is_new else trust(transaction.read())
             # The random name distinguishes ledgers that are created in the same second.
-            what = f"total budget {secrets.token_hex(8)}"
-            entry = _write_next(record, name, CREATE, name_unit(unit, whom), amount, what)
-            transaction.append(entry)
+            news = [(CREATE, amount, f"total budget {secrets.token_hex(8)}")]
+            if restriction is not None:
+                news.append((LIMIT, restriction.amount, restriction.write()))
+            time = transaction.read_clock()
+            for kind, number, what in news:
+                entry = _write_next(record, name, kind, name_unit(unit, whom), number, what, time)
+                transaction.append(entry)
+                record = Record([*record.entries, entry], record.balances)
             transaction.commit()
 
         write_to(place, begin)
@@ -168,7 +179,7 @@ class Ledger:
     def require(self, loss: Loss | Exact, *, dataset: str | None = None, label: str | None = None) -> None:
         """Refuse a loss that a charge would refuse now. Only a charge itself secures anything."""
         balance = self.balance(dataset)
-        balance.charge(balance.price(Loss.of(loss)), check_word("label", label))
+        balance.charge(balance.price(Loss.of(loss)), self._store.tell_time(), check_word("label", label))
 
     def charge(
         self,
@@ -207,7 +218,8 @@ class Ledger:
                     before = find_balance(record.balances, dataset)
                     amount = before.price(asked)
                     unit = name_unit(before.unit, before.whom)
-                    entry = _write_next(record, before.dataset, CHARGE, unit, amount, what)
+                    time = transaction.read_clock()
+                    entry = _write_next(record, before.dataset, CHARGE, unit, amount, what, time)
                     transaction.append(entry)
                     if transaction.read() != [*record.entries, entry]:
                         raise LedgerError("The new entry was not stored as written: the ledger is damaged.")
@@ -220,16 +232,45 @@ class Ledger:
                 raise
         return receipt
 
-    def verify(self, releases: Sequence[Released] = ()) -> Verification:
+    def sign(self, key: str | os.PathLike[str], out: str | os.PathLike[str]) -> None:
+        """Write a statement about all entries so far, signed with a private key (Ed25519, PEM).
+
+        Whoever keeps it can show that nothing before it was changed, removed or written anew: see
+        :meth:`verify`. An earlier statement is not replaced.
+        """
+        from tallytree.files import write_new
+        from tallytree.ledger.envelopes import read_private_key
+        from tallytree.ledger.heads import sign_head
+
+        signer = read_private_key(key)
+        write_new(Path(out), sign_head(self.read().entries, signer))
+
+    def verify(
+        self,
+        releases: Sequence[Released] = (),
+        *,
+        key: str | os.PathLike[str] | None = None,
+        statement: str | os.PathLike[str] | None = None,
+    ) -> Verification:
         """Check the whole chain and all sums, and that each of the releases was paid for.
 
         The chain shows every entry that was changed, removed or moved, except for the last ones: if those
         are cut off, or rewritten with new hashes, the rest looks whole. A release that names one of them in
-        its manifest shows that, so verify with the releases that you have, at least with the last one.
+        its manifest shows that, so verify with the releases that you have, at least with the last one. A
+        signed ``statement`` (:meth:`sign`) shows it too, with the public ``key``.
         """
         from tallytree.ledger.ledger_check import audit
 
-        return audit(self._store.read(), releases)
+        if (key is None) != (statement is None):
+            raise LedgerError("A signed statement is checked with the public key: give both.")
+        if key is None or statement is None:
+            return audit(self._store.read(), releases)
+        from tallytree.ledger.envelopes import read_public_key
+        from tallytree.ledger.heads import check_head
+
+        signer, entries = read_public_key(key), self._store.read()
+        found = audit(entries, releases)
+        return replace(found, checks=(*found.checks, check_head(entries, Path(statement), signer)))
 
     def _settle(self) -> None:
         """After a commit that failed, check whether the charge is there."""
@@ -262,6 +303,11 @@ class Ledger:
                 note(error, NOTHING)
             raise
 
+    @property
+    def title(self) -> str:
+        """What it is called on a page, which shows no password."""
+        return self._store.shown
+
     def __repr__(self) -> str:
         return f"Ledger({self._store.shown.removeprefix('The ledger ')})"
 
@@ -284,12 +330,26 @@ def trust(entries: Sequence[Entry]) -> Record:
     return Record(entries, balances)
 
 
-def _write_next(record: Record, dataset: str, kind: str, unit: str, amount: Fraction, what: str) -> Entry:
+def _write_next(
+    record: Record, dataset: str, kind: str, unit: str, amount: Fraction, what: str, time: str
+) -> Entry:
     """The next entry, if it may be there; the record's balances are then those after it."""
-    time = datetime.now(UTC).isoformat(timespec="seconds")
     entry = follow(record.entries, dataset=dataset, kind=kind, unit=unit, amount=amount, what=what, time=time)
     enter(record.balances, entry)
     return entry
+
+
+def _settle_limit(
+    dataset: str, limit: Exact | None, per: Per | None, *, rho: Exact | None, delta: Exact | None
+) -> Limit | None:
+    """The limit in the unit of the budget; an epsilon becomes a rho at the delta, as the total does."""
+    if limit is None and per is None:
+        return None
+    if limit is None or per is None:
+        raise LedgerError("A limit is an amount and a period: give both 'limit' and 'per'.")
+    asked = Budget(epsilon=limit, delta=delta) if rho is None else Budget(rho=limit, delta=delta)
+    (amount,), _ = split_loss([dataset], asked)
+    return Limit(amount, check_per(per))
 
 
 def check_word(what: str, word: object) -> str:

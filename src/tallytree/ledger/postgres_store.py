@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import datetime
 
 import sqlalchemy as sa
 
@@ -50,6 +51,11 @@ class PostgresStore(Store):
         if durability != "remote_apply":  # which is more than "on"
             connection.exec_driver_sql("SET LOCAL synchronous_commit = on")
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK)))
+
+    def read_clock(self, connection: sa.Connection) -> datetime:
+        """Return the time by the clock of the server."""
+        time: datetime = connection.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+        return time
 
     def explain(self, error: BaseException | None) -> str:
         """Explain an error by its class in the driver, or by the classes above it."""

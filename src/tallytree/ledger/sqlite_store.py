@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -47,6 +48,10 @@ class SQLiteStore(Store):
     def lock(self, connection: sa.Connection) -> None:
         """Wait for the file's only write lock, before anything is read."""
         connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    def read_clock(self, connection: sa.Connection) -> datetime:
+        """Return the time by the clock of this machine."""
+        return datetime.now(UTC)
 
     def explain(self, error: BaseException | None) -> str:
         """Explain an error by its code, whose first words are the kind of error."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
@@ -34,12 +35,16 @@ WAIT_SECONDS = 60
 class Transaction:
     """The ledger while nobody else can write to it. What is not committed did not happen."""
 
-    def __init__(self, connection: sa.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sa.Connection, store: Store) -> None:
+        self._connection, self._store = connection, store
 
     def read(self) -> list[Entry]:
         """Return all entries."""
         return read_entries(self._connection)
+
+    def read_clock(self) -> str:
+        """Return the time: UTC, ISO 8601."""
+        return write_time(self._store.read_clock(self._connection))
 
     def append(self, entry: Entry) -> None:
         """Add an entry."""
@@ -84,7 +89,16 @@ class Store(ABC):
         """Yield a transaction without other writers; leaving without a commit undoes everything."""
         with self._connect() as connection:
             self.lock(connection)
-            yield Transaction(connection)
+            yield Transaction(connection, self)
+
+    def tell_time(self) -> str:
+        """Return the time by the ledger's clock: UTC, ISO 8601."""
+        with self._connect() as connection:
+            return write_time(self.read_clock(connection))
+
+    @abstractmethod
+    def read_clock(self, connection: sa.Connection) -> datetime:
+        """Return the time by the one clock that all writers of this ledger share, if there is one."""
 
     @abstractmethod
     def lock(self, connection: sa.Connection) -> None:
@@ -113,6 +127,11 @@ class Store(ABC):
             raise LedgerError(f"{self.shown} cannot be used: {self.explain(error)}.") from None
         except sa.exc.SQLAlchemyError:
             raise LedgerError(f"{self.shown} cannot be used: the database failed.") from None
+
+
+def write_time(time: datetime) -> str:
+    """Return a time as entries have it."""
+    return time.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def read_entries(connection: sa.Connection) -> list[Entry]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +57,10 @@ class Mechanism(ABC):
     """Its time or memory grows too fast for large problems; it serves for comparison on small ones."""
     caveat: ClassVar[str] = ""
     """What a user must know before choosing it."""
+    revision: ClassVar[int] = 1
+    """Raised when the same measurements and options give other counts than in the version before."""
+    earlier: ClassVar[Mapping[int, Mapping[str, Any]]] = {}
+    """Options with which it still gives the counts of an earlier revision: {1: {"option": value}}."""
     solver_module: ClassVar[str] = ""
     """The solver's module, if it needs a library that may be missing."""
 
@@ -164,6 +168,28 @@ class Mechanism(ABC):
                 return self.solve(plan, values, total=total)
             solution = self.solve(plan, reverse_sizes(values), total=total)
         return replace(solution, counts=reverse_sizes(solution.counts))
+
+    def imagine(
+        self, measurements: Measurements, *, total: int | None = None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Draw counts that may be the true ones, given the noisy answers; None if the mechanism cannot.
+
+        Counts that are smoothed are not like the true ones, which scatter: the errors of running the
+        mechanism on the former would be too small.
+        """
+        total = self._check(measurements, total)
+        plan, values = measurements.plan, measurements.values
+        with self._prepare(plan):
+            if plan.levels[0].query != ABOVE.name:
+                return self.draw(plan, values, total=total, seed=seed)
+            counts = self.draw(plan, reverse_sizes(values), total=total, seed=seed)
+        return None if counts is None else reverse_sizes(counts)
+
+    def draw(
+        self, plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Draw counts for :meth:`imagine`, from answers that have been checked."""
+        return None
 
     @contextmanager
     def _prepare(self, plan: Plan) -> Iterator[None]:

@@ -1,8 +1,8 @@
 """``cumulative-joint``: Model M_c itself, for data of any size."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,11 +23,9 @@ class CumulativeJoint(Mechanism):
     may end before that; the solution states the gap that was reached. ``cumulative-dp`` reconciles the
     differences instead, whose errors add up along the sizes.
 
-    With ``smooth`` (the default), each region's answers are first smoothed by themselves, by the means and
-    medians of their isotonic fit, which is more accurate; without, the model is the paper's, for the noisy
-    answers as they are. With ``curves`` as well, they are smoothed along the sizes and by the shape of their
-    siblings, which is much more accurate where sizes are many or regions small. It pulls small regions
-    towards that shape; intervals have not been measured with it yet, so it is off by default.
+    With ``smooth`` (the default), each region's answers are first smoothed along the sizes and by the shape
+    of its siblings, which is more accurate, and much more so where sizes are many or regions small. It pulls
+    small regions towards that shape. Without it, the model is the paper's, for the noisy answers as they are.
     """
 
     name: ClassVar[str] = "cumulative-joint"
@@ -37,33 +35,39 @@ class CumulativeJoint(Mechanism):
     exact: ClassVar[bool] = False
     consistent: ClassVar[bool] = True
     private_total: ClassVar[bool] = True
+    shrinks: ClassVar[bool] = True
     region_totals: ClassVar[RegionTotals] = "optional"
     cost: ClassVar[str] = "O(regions x sizes) for each of 10 to 20 Newton steps"
+    revision: ClassVar[int] = 2  # 1 smoothed each region by itself
+    earlier: ClassVar[Mapping[int, Mapping[str, Any]]] = {1: {"smooth": False}}
     reference: ClassVar[str] = "the model: Fioretto, Van Hentenryck, Zhu: section 9; the solver is ours"
 
     smooth: bool = True
-    curves: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("smooth", "curves"):
-            if not isinstance(getattr(self, name), bool):
-                raise MechanismError(f"The option {name!r} must be True or False.")
-        if self.curves and not self.smooth:
-            raise MechanismError("The option 'curves' is a way to smooth: leave 'smooth' at True.")
+        if not isinstance(self.smooth, bool):
+            raise MechanismError("The option 'smooth' must be True or False.")
 
     def solve(self, plan: Plan, values: Sequence[Ints], *, total: int | None) -> Solution:
         """Round the relaxed optimum."""
-        from tallytree.solvers.joint.joint_model import solve_joint_model
+        return self._solve(plan, values, total, None)
 
-        known = sum(plan.has_public_totals(level) for level in range(len(plan.levels)))
+    def draw(
+        self, plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Reconcile curves that are drawn from their posterior."""
+        return self._solve(plan, values, total, seed).counts if self.smooth else None
+
+    def _solve(self, plan: Plan, values: Sequence[Ints], total: int | None, seed: int | None) -> Solution:
+        from tallytree.solvers.joint.joint_model import Smoothing, solve_joint_model
+
         return solve_joint_model(
             plan.hierarchy,
             values,
             total=total,
             scales=plan.scales,
-            known_levels=known,
-            smooth=self.smooth,
-            reach=_find_reach(plan) if self.curves else None,
+            known_levels=sum(plan.has_public_totals(level) for level in range(len(plan.levels))),
+            smoothing=Smoothing(_find_reach(plan), plan.delta is not None, seed) if self.smooth else None,
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tallytree.arrays import get_total
@@ -40,6 +41,7 @@ from tallytree.publishing.publisher import Release
 from tallytree.releases.manifest import state_privacy, write_manifest
 from tallytree.releases.release_columns import check_level_names
 from tallytree.releases.released import MAKER
+from tallytree.releases.usefulness import warn_of_noise
 from tallytree.sizes import Sizes, show_sizes
 from tallytree.solvers.checks import Verification
 from tallytree.words import PLAIN, Words
@@ -91,6 +93,9 @@ def release(
 
     ``words`` (:class:`tallytree.Words`) say what groups and their members are called, in all that is said
     about the release.
+
+    If the noise is larger than the public total, a warning says so before the ledger is charged; turned into
+    an error (``warnings.simplefilter("error")``), it keeps the release from being made.
 
     An epsilon above 1,000 is refused, and so is a delta above 1 / (10 x the number of groups). From
     epsilon 10 on the release carries a warning.
@@ -219,11 +224,26 @@ WHY = {
 }
 
 
+def _warn(text: str) -> None:
+    """Warn whoever called :func:`release`."""
+    warnings.warn(text, stacklevel=4)
+
+
 def release_within(
-    order: Order, counts: GroupCounts, account: Account, *, progress: Progress = no_progress
+    order: Order,
+    counts: GroupCounts,
+    account: Account,
+    *,
+    warn: Callable[[str], None] = _warn,
+    progress: Progress = no_progress,
 ) -> tuple[Release, Verification]:
-    """Release ``counts`` like :func:`release`, with its settings as two values; also return the checks."""
+    """Release ``counts`` like :func:`release`, with its settings as two values; also return the checks.
+
+    ``warn`` is told, before anything is charged, that the noise is larger than all that is counted.
+    """
     plan = order.plan(counts)
+    if drowned := warn_of_noise(plan, counts.total):
+        warn(order.words.say(drowned))
     if account.ledger is None:
         return _carry_out(order, plan, counts, progress, None)
     with account.ledger.tell_what_was_spent():

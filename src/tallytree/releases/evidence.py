@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from fastjsonschema import JsonSchemaValueException
+from fastjsonschema import compile as compile_schema
 
 from tallytree import __version__
 from tallytree.arrays import cut_rows, get_rows, get_shape
 from tallytree.errors import InputError, show
 from tallytree.ledger.receipts import read_receipt
 from tallytree.mechanisms.base import Mechanism
-from tallytree.mechanisms.registry import mechanism
 from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import say_taken_on_trust
 from tallytree.privacy.plan import Plan
 from tallytree.releases.contrasts import measure_scatter
-from tallytree.releases.manifest import Manifest, seal, state_privacy
+from tallytree.releases.manifest import Manifest, read_schema, seal, state_privacy
+from tallytree.releases.revisions import find_origin
 from tallytree.releases.statement import ENFORCED
 from tallytree.solvers.checks import Check, skip
 from tallytree.solvers.solution import Solution
@@ -46,6 +49,31 @@ def check_manifest(content: bytes, manifest: Manifest) -> Check:
     intact = content == seal(manifest).encode()
     example = "" if intact else "manifest.json is not the file that was written"
     return Check("manifest", "the manifest is the one that was written (SHA-256)", int(not intact), example)
+
+
+def check_schema(manifest: Manifest) -> Check:
+    """Check that the manifest of a folder has the form that its JSON Schema describes, for other readers."""
+    schema = read_schema()
+    try:
+        _compile_schema()(manifest)
+    except JsonSchemaValueException as error:
+        place = ".".join(error.path[1:])
+        example = f"{show(place)} is not as described" if place else "a part is missing or unknown"
+    else:
+        example = ""
+    return Check(
+        "schema", f"the manifest fits its JSON Schema ({schema['$id']})", int(bool(example)), example
+    )
+
+
+@cache
+def _compile_schema() -> Callable[[Manifest], object]:
+    """Return a function that raises an error for a manifest that does not fit.
+
+    The library knows drafts up to 07; the schema uses only what means the same in 2020-12.
+    """
+    validate: Callable[[Manifest], object] = compile_schema(read_schema(), use_default=False)
+    return validate
 
 
 def check_statement(manifest: Manifest, plan: Plan, total: int) -> tuple[Check, ...]:
@@ -136,15 +164,21 @@ def check_mechanism(
     """Check what the manifest says of its mechanism and its solution, as far as the counts show it."""
     statement = "mechanism, objective and certificate are those of these counts"
     try:
-        method = find_mechanism_of(manifest)
+        origin = find_origin(manifest)
+        method = origin.method
         evidence = method.assess(measurements, counts, total=measurements.plan.hide_total(total))
     except InputError as error:
         return Check("mechanism", statement, 1, str(error).removesuffix("."))
     stated = {**_get_part(manifest, "mechanism"), **_get_part(manifest, "solution")}
-    facts = {**_describe(method), "objective": str(evidence.objective)}
-    if _read(manifest, "software", "tallytree") != __version__ and isinstance(stated.get("options"), dict):
-        # Options that came after another version wrote the manifest have their defaults.
-        facts["options"] = {name: getattr(method, name) for name in stated["options"]}
+    if origin.obstacle:
+        # What another revision says of itself cannot be checked here; what it says of these counts can.
+        statement, facts = "objective and certificate are those of these counts", {}
+    else:
+        facts, options = _describe(method), stated.get("options")
+        if _read(manifest, "software", "tallytree") != __version__ and isinstance(options, dict):
+            # Options that came after another version wrote the manifest have their defaults.
+            facts["options"] = {name: getattr(method, name) for name in options}
+    facts["objective"] = str(evidence.objective)
     facts["certificate_slack"] = evidence.certificate and str(evidence.certificate.slack)
     wrong = [f"{name!r} is not as stated" for name, value in facts.items() if stated.get(name) != value]
     if method.obstacle:
@@ -176,7 +210,10 @@ def check_solution(
     """
     statement = "post-processing the measurements again gives these counts"
     try:
-        method = find_mechanism_of(manifest)
+        origin = find_origin(manifest)
+        if origin.obstacle:
+            return skip("solution", f"not recomputed, because {origin.obstacle}")
+        method = origin.method
         if method.small:
             return _check_by_twin(method, measurements, counts, total)
         solution = method.postprocess(measurements, total=measurements.plan.hide_total(total))
@@ -234,15 +271,6 @@ def _compare_claims(stated: Mapping[str, Any], solution: Solution) -> str:
         if not isinstance(number, (int, float)) or not math.isclose(number, value, rel_tol=0.1, abs_tol=1e-3):
             return f"{name!r} of the accuracy is not as stated"
     return ""
-
-
-def find_mechanism_of(manifest: Manifest) -> Mechanism:
-    """Return the mechanism that a manifest names, with its options."""
-    options = _read(manifest, "mechanism", "options")
-    return mechanism(
-        _read(manifest, "mechanism", "name"),
-        **({str(name): value for name, value in options.items()} if isinstance(options, dict) else {}),
-    )
 
 
 def _read(manifest: Manifest, part: str, name: str) -> Any:

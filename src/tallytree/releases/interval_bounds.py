@@ -18,6 +18,8 @@ from tallytree.arrays import MAX_GROUPS, cut_rows, get_rows, get_shape
 from tallytree.errors import FolderError
 from tallytree.files import hash_file, replace_file
 from tallytree.hierarchy import Hierarchy
+from tallytree.releases.flags import LIMITS, FlagLimits, read_limits
+from tallytree.releases.kept_replicates import REPLICATES, KeptReplicates, ReplicateFile
 from tallytree.releases.manifest import read_exact
 from tallytree.releases.release_columns import (
     BOUNDS,
@@ -76,6 +78,10 @@ class Intervals:
     coverage: Fraction
     replicates: int
     seed: int
+    limits: FlagLimits = LIMITS
+    """By which numbers are flagged."""
+    kept: KeptReplicates | None = None
+    """The replicates themselves, if they are kept."""
 
     @property
     def statistics(self) -> tuple[str, ...]:
@@ -104,6 +110,9 @@ class Intervals:
             stated["columns"] = list(columns)
         if self.statistics != EARLIEST:
             stated["statistics"] = list(self.statistics)
+        stated["flags"] = self.limits.to_dict()
+        if self.kept is not None:
+            stated["kept"] = True
         return stated
 
 
@@ -126,6 +135,8 @@ def check_intervals(intervals: Intervals) -> Check:
 
 INTERVALS, SUMMARIES = "intervals.parquet", "summaries.parquet"
 FIGURES = ("value", "low", "high", "bias", "error")
+FLAG = "flag"
+"""The column of flags, of cells and of summaries."""
 
 MOST_END = 4 * MAX_GROUPS
 """Far above where any interval ends: a count is at most MAX_GROUPS."""
@@ -134,13 +145,16 @@ MOST_END = 4 * MAX_GROUPS
 def write_intervals(
     intervals: Intervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints], folder: Path
 ) -> dict[str, str]:
-    """Write both files into a folder, each complete or not at all; return their hashes."""
+    """Write the files into a folder, each complete or not at all; return their hashes."""
     schema = make_cell_schema(hierarchy, sizes)
     with replace_file(folder / INTERVALS) as stage:
         written = write_file(tabulate_cells(intervals, hierarchy, sizes, counts), schema, stage)
     with replace_file(folder / SUMMARIES) as stage:
         pa_parquet.write_table(tabulate_summaries(intervals, hierarchy), stage, compression="zstd")
-    return {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
+    hashes = {INTERVALS: written, SUMMARIES: hash_file(folder / SUMMARIES)}
+    if intervals.kept is not None:
+        hashes[REPLICATES] = intervals.kept.write(hierarchy, sizes, folder)
+    return hashes
 
 
 def make_cell_schema(hierarchy: Hierarchy, sizes: Sizes) -> pa.Schema:
@@ -180,6 +194,7 @@ def tabulate_cell_rows(
         high=cells.high[part][region, size],
         bias=cells.bias[part][region, size],
         error=cells.error[part][region, size],
+        limits=intervals.limits,
     )
     columns: list[Any] = [
         *name_regions(hierarchy, level, *some, region),
@@ -203,8 +218,15 @@ def tabulate_summaries(intervals: Intervals, hierarchy: Hierarchy) -> pa.Table:
         columns["statistic"] = pa.array(list(found.names) * regions)
         for figure in FIGURES:
             columns[figure] = pa.array(getattr(found, figure).reshape(-1), from_pandas=True)  # NaN: null
+        columns[FLAG] = _flag_summaries(found, intervals.limits)
         parts.append(pa.table(columns))
     return _join(parts)
+
+
+def _flag_summaries(found: SummaryBounds, limits: FlagLimits) -> pa.Array[Any]:
+    """Return the flag of each statistic of each region; null where there is no number."""
+    flags = limits.find(found.value, found.low, found.high).reshape(-1)
+    return pa.array(flags, pa.string(), mask=flags == "")
 
 
 def tabulate_estimates(estimates: Sequence[Estimates], hierarchy: Hierarchy, sizes: Sizes) -> pa.Table:
@@ -246,6 +268,10 @@ class StatedIntervals:
     seed: int
     columns: tuple[Column, ...]
     statistics: tuple[Statistic, ...]
+    limits: FlagLimits | None
+    """None for a folder of an earlier version, which has no flags."""
+    kept: bool
+    """Whether the replicates are kept."""
 
     @classmethod
     def of(cls, stated: Mapping[str, Any]) -> StatedIntervals:
@@ -253,43 +279,65 @@ class StatedIntervals:
         try:
             coverage, replicates, seed = read_exact(stated["coverage"]), stated["replicates"], stated["seed"]
             columns, told = stated.get("columns", BOUNDS), stated.get("statistics", EARLIEST)
+            limits = read_limits(stated["flags"]) if "flags" in stated else None
+            kept = stated.get("kept", False)
             names = [*columns, *told]
             if not (isinstance(replicates, int) and isinstance(seed, int) and coverage < 1):
                 raise TypeError
             if not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
                 raise TypeError
-            if not set(BOUNDS) <= set(columns):
+            if not set(BOUNDS) <= set(columns) or (FLAG in columns) != (limits is not None):
+                raise TypeError
+            if not isinstance(kept, bool) or replicates < 1:
                 raise TypeError
         except (AttributeError, KeyError, TypeError, ValueError):
             raise FolderError("The manifest is damaged: it does not say what the intervals are.") from None
-        return cls(coverage, replicates, seed, find_columns(columns), find_statistics(told))
+        described = find_columns(columns), find_statistics(told)
+        return cls(coverage, replicates, seed, *described, limits, kept)
 
     def check_footers(self, folder: Path, levels: Sequence[str], regions: int, sizes: Sizes) -> None:
         """Refuse both files if their footers do not fit this number of regions, and these sizes."""
         columns = make_schema(levels, "groups", *(column.name for column in self.columns), sizes=sizes).names
         check_footer(folder / INTERVALS, columns, fewest=0, most=regions * count_sizes(sizes))
         rows = regions * len(self.statistics)
-        check_footer(folder / SUMMARIES, [*levels, "level", "statistic", *FIGURES], fewest=rows, most=rows)
+        flag = () if self.limits is None else (FLAG,)
+        names = [*levels, "level", "statistic", *FIGURES, *flag]
+        check_footer(folder / SUMMARIES, names, fewest=rows, most=rows)
 
 
 def read_intervals(
-    folder: Path, stated: StatedIntervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+    folder: Path,
+    stated: StatedIntervals,
+    hierarchy: Hierarchy,
+    sizes: Sizes,
+    counts: Sequence[Ints],
+    hashes: Mapping[str, Any],
 ) -> tuple[Intervals, Check]:
-    """Read both files, and check that they are about these ``counts``."""
-    cells, same_counts = _read_cells(folder / INTERVALS, stated.columns, hierarchy, sizes, counts)
-    summaries = _read_summaries(folder / SUMMARIES, stated.statistics, hierarchy)
-    same_values = all(
+    """Read the files, and check that they are about these ``counts``; replicates are read when needed."""
+    limits = stated.limits or LIMITS
+    cells, same_counts = _read_cells(folder / INTERVALS, stated, hierarchy, sizes, counts)
+    summaries, same_flags = _read_summaries(folder / SUMMARIES, stated, hierarchy)
+    same_values = same_flags and all(
         np.array_equal(found.value, summarize(counts[level], sizes, stated.statistics), equal_nan=True)
         for level, found in enumerate(summaries)
+    )
+    kept = None
+    if stated.kept:
+        digest = str(hashes.get(REPLICATES))
+        file = ReplicateFile(folder / REPLICATES, digest, hierarchy, sizes, stated.replicates)
+        file.check_footer()
+        kept = KeptReplicates(stated.replicates, stated.seed, file)
+    intervals = Intervals(
+        cells, summaries, stated.coverage, stated.replicates, stated.seed, limits=limits, kept=kept
     )
     other = [name for name, same in ((INTERVALS, same_counts), (SUMMARIES, same_values)) if not same]
     example = f"{other[0]} is about other counts" if other else ""
     check = Check("interval files", "intervals are those of the released counts", len(other), example)
-    return Intervals(cells, summaries, stated.coverage, stated.replicates, stated.seed), check
+    return intervals, check
 
 
 def _read_cells(
-    path: Path, columns: Sequence[Column], hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
+    path: Path, stated: StatedIntervals, hierarchy: Hierarchy, sizes: Sizes, counts: Sequence[Ints]
 ) -> tuple[tuple[CellBounds, ...], bool]:
     """Return the intervals of all cells, and whether the counts and columns with them fit ``counts``."""
     shapes = [(regions, count_sizes(sizes)) for regions in hierarchy.region_counts]
@@ -304,9 +352,10 @@ def _read_cells(
     ]
     seen = [SeenCells(shape) for shape in shapes]
     released = [values.reshape(-1) for values in counts]
-    derived = [column for column in columns if column.name not in BOUNDS]
+    derived = [column for column in stated.columns if column.name not in BOUNDS]
+    totals = [_add_sizes(counts, level) for level in range(len(shapes))] if derived else []
     same, found = True, 0
-    for table in read_file(path, hierarchy.levels, "groups", *(column.name for column in columns)):
+    for table in read_file(path, hierarchy.levels, "groups", *(column.name for column in stated.columns)):
         groups = table["groups"].to_numpy()
         ends = [table[name].to_numpy() for name in BOUNDS]
         for end in ends[:2]:
@@ -321,11 +370,19 @@ def _read_cells(
                 array.reshape(-1)[place] = end[rows]
             if derived:
                 width = count_sizes(sizes)
-                total = counts[level].sum(axis=1)[place // width]
+                total = totals[level][place // width]
                 size = np.array(list_edges(sizes))[place % width]
-                told = CellRows(size, groups[rows], total, *(end[rows] for end in ends))
+                limits = stated.limits or LIMITS
+                low, high, bias, error = (end[rows] for end in ends)
+                told = CellRows(size, groups[rows], total, low, high, bias, error, limits)
                 same &= all(_tells(table[column.name], rows, column, told) for column in derived)
     return tuple(levels), same and found == sum(map(np.count_nonzero, released))
+
+
+def _add_sizes(counts: Sequence[Ints], level: int) -> Ints:
+    """Return the number of groups of each region of a level."""
+    parts = [get_rows(counts, level, *some).sum(axis=1) for some in cut_rows(*get_shape(counts, level))]
+    return np.concatenate(parts)
 
 
 def _tells(read: pa.ChunkedArray[Any], rows: slice | Ints, column: Column, told: CellRows) -> bool:
@@ -336,9 +393,12 @@ def _tells(read: pa.ChunkedArray[Any], rows: slice | Ints, column: Column, told:
 
 
 def _read_summaries(
-    path: Path, statistics: Sequence[Statistic], hierarchy: Hierarchy
-) -> tuple[SummaryBounds, ...]:
-    """Read the summaries in the order in which they were written, which the regions' names must match."""
+    path: Path, stated: StatedIntervals, hierarchy: Hierarchy
+) -> tuple[tuple[SummaryBounds, ...], bool]:
+    """Read the summaries in the order in which they were written, which the regions' names must match.
+
+    Also return whether their flags are those of the numbers.
+    """
     try:
         table = pa_parquet.read_table(path)
         figures = np.stack([table[figure].to_numpy().astype(np.float64) for figure in FIGURES])
@@ -347,8 +407,8 @@ def _read_summaries(
         if isinstance(problem, OSError) and problem.errno:
             raise  # the disk failed, not the file
         raise FolderError(f"{path.name} is damaged: it does not have its columns.") from None
-    told = tuple(statistic.name for statistic in statistics)
-    found = []
+    told = tuple(statistic.name for statistic in stated.statistics)
+    found, same = [], True
     first = 0
     for level, regions in enumerate(hierarchy.region_counts):
         rows = regions * len(told)
@@ -367,7 +427,10 @@ def _read_summaries(
         block = figures[:, first : first + rows].reshape(len(FIGURES), regions, len(told))
         value, low, high, bias, error = block
         found.append(SummaryBounds(told, value, bias, error, low, high))
+        if stated.limits is not None:
+            flags = table[FLAG].slice(first, rows).combine_chunks()
+            same &= bool(flags.equals(_flag_summaries(found[-1], stated.limits)))
         first += rows
     if first != table.num_rows:
         raise FolderError(f"{path.name} is damaged: it has rows of other regions.")
-    return tuple(found)
+    return tuple(found), same

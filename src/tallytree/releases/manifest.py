@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -65,27 +67,8 @@ DIGEST = "sha256"
 
 Manifest = dict[str, Any]
 
-KEYS: dict[str, tuple[str, ...]] = {
-    "": (
-        "format",
-        "created",
-        "software",
-        "privacy",
-        "data",
-        "mechanism",
-        "solution",
-        "intervals",
-        "files",
-        DIGEST,
-    ),
-    "software": ("tallytree", *PACKAGES),
-    "data": ("levels", "regions", "sizes", "classes", "total", "frame", "words"),
-    "mechanism": ("name", "symbol", "options", "exact"),
-    "solution": ("objective", "solver", "certificate_slack", "accuracy", "effort"),
-    "intervals": ("coverage", "replicates", "seed", "columns", "statistics"),
-}
-"""The keys that each part of a manifest may have. Those of "privacy" follow from the plan, and the check of
-the statement compares them one by one; so do other checks with "files" and a mechanism's options."""
+SCHEMA = "manifest.schema.json"
+"""The JSON Schema of a manifest, beside this module; the number at the end of its $id is that of FORMAT."""
 
 MOST_BYTES = 2**22
 """The largest size of a manifest: hundreds of times that of a large one."""
@@ -124,6 +107,7 @@ def write_manifest(
         },
         "mechanism": {
             "name": mechanism.name,
+            "revision": mechanism.revision,
             "symbol": mechanism.symbol,
             "options": {field.name: getattr(mechanism, field.name) for field in fields(mechanism)},
             "exact": mechanism.exact,
@@ -310,14 +294,30 @@ def _check_regions(regions: object, levels: int) -> None:
         raise TypeError
 
 
+@cache
+def read_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a manifest (draft 2020-12)."""
+    schema: dict[str, Any] = json.loads(files("tallytree.releases").joinpath(SCHEMA).read_bytes())
+    return schema
+
+
+CHECKED_ELSEWHERE = ("privacy", "files")
+"""Parts whose keys other checks compare one by one, with better messages."""
+
+
 def _refuse_unknown_keys(manifest: Manifest) -> None:
     """Refuse keys that this software does not write: nobody could check them, and readers may trust them."""
-    for part, known in KEYS.items():
-        facts = manifest.get(part) if part else manifest
-        for key in facts if isinstance(facts, dict) else ():
-            if key not in known:
-                where = f" in {part!r}" if part else ""
-                raise FolderError(
-                    f"The manifest has an unknown key{where}: {show(key)}. It was changed, or written by "
-                    "another version of Tallytree."
-                )
+    schema = read_schema()
+    _refuse_other_keys(manifest, schema, "")
+    for part, described in schema["properties"].items():
+        if part not in CHECKED_ELSEWHERE and "properties" in described:
+            _refuse_other_keys(manifest.get(part), described, f" in {part!r}")
+
+
+def _refuse_other_keys(facts: object, described: Mapping[str, Any], where: str) -> None:
+    for key in facts if isinstance(facts, dict) else ():
+        if key not in described["properties"]:
+            raise FolderError(
+                f"The manifest has an unknown key{where}: {show(key)}. It was changed, or written by "
+                "another version of Tallytree."
+            )

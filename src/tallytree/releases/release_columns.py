@@ -18,6 +18,7 @@ from tallytree.arrays import cut_rows, get_cells, get_rows, get_shape
 from tallytree.errors import FolderError, HierarchyError, ViewError, show
 from tallytree.hierarchy import Hierarchy
 from tallytree.path_trees import encode_column
+from tallytree.releases.flags import FlagLimits
 from tallytree.sizes import SizeClasses, Sizes, list_edges
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class CellRows:
     high: Ints
     bias: npt.NDArray[np.float32]
     error: npt.NDArray[np.float32]
+    limits: FlagLimits
+    """Which relative errors are good, and which are usable with care."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("groups_high", pa.int64(), attrgetter("high")),
     Column("groups_bias", pa.float32(), attrgetter("bias")),
     Column("groups_error", pa.float32(), attrgetter("error")),
+    Column("flag", pa.string(), lambda cells: cells.limits.find(cells.groups, cells.low, cells.high)),
 )
 
 

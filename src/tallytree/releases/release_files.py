@@ -131,8 +131,15 @@ def read_file(path: Path, levels: Sequence[str], *values: str, multiple: int = 1
 
     Each part has a ``multiple`` of rows if the parts of the file do.
     """
-    schema = make_schema(levels, *values)
-    names = [*levels, "level"]
+    required = "level", "size", *values
+    yield from read_tables(path, make_schema(levels, *values), required=required, multiple=multiple)
+
+
+def read_tables(
+    path: Path, schema: pa.Schema, *, required: Sequence[str], multiple: int = 1
+) -> Iterator[pa.Table]:
+    """Yield the rows of a file with these columns, many at a time; no value of those ``required`` is null."""
+    names = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     try:
         with path.open("rb") as file:
             whole = pa_parquet.ParquetFile(file, read_dictionary=names)
@@ -140,7 +147,7 @@ def read_file(path: Path, levels: Sequence[str], *values: str, multiple: int = 1
                 table = pa.table(batch).select(schema.names)
                 table = _cast(table, schema)
                 table.validate(full=True)
-                if any(table[name].null_count for name in ("level", "size", *values)):
+                if any(table[name].null_count for name in required):
                     raise FolderError(f"{path.name} is damaged: values are missing in it.")
                 yield table
     except FolderError:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import InitVar, dataclass
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,9 +28,11 @@ from tallytree.releases.evidence import (
     check_mechanism,
     check_noise,
     check_receipt,
+    check_schema,
     check_solution,
     check_statement,
 )
+from tallytree.releases.flags import FLAGS
 from tallytree.releases.interval_bounds import (
     INTERVALS,
     SUMMARIES,
@@ -42,11 +45,14 @@ from tallytree.releases.interval_bounds import (
     tabulate_estimates,
     write_intervals,
 )
+from tallytree.releases.kept_replicates import REPLICATES
 from tallytree.releases.manifest import Manifest, parse_manifest, read_manifest, read_plan, seal
+from tallytree.releases.margins import tabulate_margin
 from tallytree.releases.region_views import RegionView
 from tallytree.releases.release_columns import make_pandas, make_polars, make_schema, stream, tabulate_parts
 from tallytree.releases.release_files import check_footer, read_file, write_file
 from tallytree.releases.release_rows import read_in_order, read_regions, read_values
+from tallytree.releases.usefulness import LevelUsefulness, check_usefulness, find_usefulness
 from tallytree.sizes import Sizes, count_sizes, read_sizes, show_sizes
 from tallytree.solvers.checks import (
     Check,
@@ -128,6 +134,12 @@ class Released:
         """The privacy loss."""
         return Fraction(self.manifest["privacy"]["epsilon"])
 
+    @cached_property
+    def usefulness(self) -> tuple[LevelUsefulness, ...]:
+        """How useful the numbers of each level are, root first; nothing without intervals."""
+        found = self.intervals
+        return () if found is None else find_usefulness(found, self.hierarchy, self.counts)
+
     def verify(self, *, recompute: bool = False) -> Verification:
         """Check all conditions of a release, its claims, and the files if it was read from a folder.
 
@@ -149,7 +161,7 @@ class Released:
                 check_mechanism(*made),
                 check_solution(*made) if recompute else skipped,
                 *(() if self.intervals is None else (check_intervals(self.intervals),)),
-                *self.file_checks,
+                *((check_schema(self.manifest), *self.file_checks) if self.file_checks else ()),
             )
         )
 
@@ -191,6 +203,14 @@ class Released:
         """Return a region, by the names from the root down to it; without names, the root."""
         return RegionView(self, *self.hierarchy.find(path or self.hierarchy.path(0, 0)))
 
+    def margin(self, *by: str) -> pa.Table:
+        """Return the groups by size for each name at some levels: over all regions that have it.
+
+        ``margin("industry")`` adds up each industry over all counties, ``margin("state", "industry")`` over
+        the counties of each state. The columns are these levels, size and groups.
+        """
+        return tabulate_margin(self.hierarchy, self.sizes, self.counts, by)
+
     def estimate_unbiased(self) -> pa.Table:
         """Return unbiased estimates, which may be negative, with exact variances, from the measurements."""
         return tabulate_estimates(estimate_counts(self.measurements), self.hierarchy, self.sizes)
@@ -222,9 +242,11 @@ class Released:
                 manifest["files"] = files
                 write_lasting(path / MANIFEST, seal(manifest).encode())
             manifest = self._state_intervals(manifest, path)
-            for name in (INTERVALS, SUMMARIES):
+            for name in manifest["files"]:
                 flush(path / name)
             write_lasting(path / MANIFEST, seal(manifest).encode())
+            if self.intervals.kept is None:
+                (path / REPLICATES).unlink(missing_ok=True)  # those of earlier intervals
         except OSError as error:
             raise FolderError(f"{show(path, most=150)} cannot be written: {describe(error)}.") from None
 
@@ -234,7 +256,9 @@ class Released:
             return manifest
         hashes = write_intervals(self.intervals, self.hierarchy, self.sizes, self.counts, folder)
         files = {**manifest["files"], **hashes}
-        return {**manifest, "intervals": self.intervals.to_dict(), "files": files}
+        stated = self.intervals.to_dict()
+        stated["usefulness"] = [level.to_dict() for level in self.usefulness]
+        return {**manifest, "intervals": stated, "files": files}
 
     def _write(self, path: Path, arrays: Sequence[Ints], value: str, *, zeros: bool) -> str:
         parts = tabulate_parts(self.hierarchy, self.sizes, arrays, value=value, zeros=zeros)
@@ -250,10 +274,12 @@ class Released:
                 f"{get_total(self.counts, index):,}",
                 show_short(level.loss),
                 f"± {accuracy.reach:,}",
+                *([FLAGS[self.usefulness[index].verdict]] if self.usefulness else []),
             ]
             for index, (level, accuracy) in enumerate(zip(plan.levels, find_accuracy(plan), strict=True))
         ]
         columns = ["level", "regions", say("groups"), plan.unit.name, "95 % of the noise within"]
+        columns += ["released counts"] if self.usefulness else []
         return write_box(
             tag("span", shorten(self.words.title)) if self.words.title else self._name_root(),
             write_paragraph(
@@ -329,8 +355,9 @@ def _read_parts(path: Path, kind: type[Kind]) -> Kind:
     file_checks = check_manifest(content, manifest), *_check_files(path, manifest)
     intervals = None
     if stated is not None:
-        intervals, check = read_intervals(path, stated, hierarchy, sizes, counts)
-        file_checks = check, *file_checks
+        intervals, check = read_intervals(path, stated, hierarchy, sizes, counts, manifest["files"])
+        useful = check_usefulness(manifest["intervals"], intervals, hierarchy, counts)
+        file_checks = check, *useful, *file_checks
     return kind(
         measurements=PrivateMeasurements(plan, values, str(manifest["privacy"].get("noise", ""))),
         counts=counts,
@@ -365,7 +392,10 @@ def as_path(folder: object) -> Path:
 def _check_files(folder: Path, manifest: Manifest) -> tuple[Check, ...]:
     """Check that files in the manifest are those that were written; list others, which are not checked."""
     hashes = manifest["files"]
-    names = (RELEASE, MEASUREMENTS, *((INTERVALS, SUMMARIES) if "intervals" in manifest else ()))
+    stated = manifest.get("intervals")
+    names = (RELEASE, MEASUREMENTS, *((INTERVALS, SUMMARIES) if stated is not None else ()))
+    if stated is not None and stated.get("kept"):
+        names = *names, REPLICATES
     wrong = [
         f"{name} is not the file that was written"
         for name in names

@@ -1,16 +1,11 @@
-"""The signature of a release folder: an in-toto statement about its files in a DSSE envelope (Ed25519).
+"""The signature of a release folder: a signed statement about its files.
 
 The statement names the SHA-256 of the manifest and of every file that the manifest lists, and contains the
 manifest itself. The report is not signed: it is made from the other files, and can be made again.
-
-- Envelope and PAE: https://github.com/secure-systems-lab/dsse/blob/v1.0.2/protocol.md
-- Statement: https://github.com/in-toto/attestation/blob/v1.0/spec/v1.0/statement.md
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import json
 import os
@@ -18,31 +13,39 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-    load_pem_public_key,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from tallytree.errors import FolderError, SignatureError, describe, show
-from tallytree.files import hash_file, write_lasting
-from tallytree.releases.manifest import MOST_BYTES, Manifest, read_manifest
+from tallytree.files import hash_file, new_file, write_lasting, write_new
+from tallytree.ledger.envelopes import (
+    read_private_key,
+    read_public_key,
+    read_statement,
+    sign_statement,
+    write_statement,
+)
+from tallytree.releases.manifest import Manifest, read_manifest
 from tallytree.releases.released import MANIFEST, SIGNATURE, Released, as_path, read_folder
 from tallytree.solvers.checks import Check, Verification
 
-PAYLOAD_TYPE = "application/vnd.in-toto+json"
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "urn:tallytree:release:1"
-
-MOST_KEY_BYTES = 2**16
-"""The largest size of a key file: hundreds of times that of an Ed25519 key."""
 
 SIGNED = "the files are those that the holder of the key signed (Ed25519)"
 
-ADVICE = "openssl genpkey -algorithm ed25519 makes a key"
+
+def make_keys(path: str | os.PathLike[str]) -> Path:
+    """Make a pair of Ed25519 keys (PEM): the private one in this file, which only its owner can read.
+
+    The path of the public one is returned: ``key.public.pem`` beside ``key.pem``. Neither may exist.
+    """
+    private = as_path(path)
+    public = private.with_name(f"{private.stem}.public{private.suffix or '.pem'}")
+    key = Ed25519PrivateKey.generate()
+    with new_file(private, is_private=True) as file:
+        file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+        write_new(public, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo))
+    return public
 
 
 def sign(folder: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path:
@@ -66,11 +69,10 @@ def sign(folder: str | os.PathLike[str], key: str | os.PathLike[str]) -> Path:
             "'tallytree verify'."
         )
     try:
-        payload = write_statement(path, release.manifest)
+        payload = _state(path, release.manifest)
     except OSError as error:
         raise FolderError(f"{show(path, most=150)} cannot be read: {describe(error)}.") from None
-    signature = signer.sign(encode_for_signing(PAYLOAD_TYPE, payload))
-    write_lasting(path / SIGNATURE, write_envelope(payload, signature, name_key(signer.public_key())))
+    write_lasting(path / SIGNATURE, sign_statement(payload, signer))
     return path / SIGNATURE
 
 
@@ -107,7 +109,7 @@ def verify(
 def check_signature(folder: Path, manifest: Manifest, key: Ed25519PublicKey) -> Check:
     """Check that a folder's signature is by this key, and about these files and this manifest."""
     try:
-        statement = read_statement(folder / SIGNATURE, key)
+        statement = read_statement(folder / SIGNATURE, key, PREDICATE_TYPE, "a release")
         problem = _compare(statement, folder, manifest)
     except FileNotFoundError as error:
         problem = f"{Path(error.filename).name} is missing"
@@ -125,87 +127,15 @@ def check_digest(folder: Path, sha256: str) -> Check:
     return Check("digest", f"{MANIFEST} has the SHA-256 that was given", int(not same), example)
 
 
-def encode_for_signing(payload_type: str, payload: bytes) -> bytes:
-    """Return the bytes that are signed: DSSE's pre-authentication encoding (PAE).
-
-    >>> encode_for_signing("http://example.com/HelloWorld", b"hello world")
-    b'DSSEv1 29 http://example.com/HelloWorld 11 hello world'
-    """
-    kind = payload_type.encode()
-    return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(payload), payload)
-
-
-def write_statement(folder: Path, manifest: Manifest) -> bytes:
-    """Return the statement about the files of a folder, as JSON."""
-    names = [MANIFEST, *manifest["files"]]
-    statement = {
-        "_type": STATEMENT_TYPE,
-        "subject": [{"name": name, "digest": {"sha256": hash_file(folder / name)}} for name in names],
-        "predicateType": PREDICATE_TYPE,
-        "predicate": manifest,
-    }
-    return json.dumps(statement, ensure_ascii=False).encode()
-
-
-def write_envelope(payload: bytes, signature: bytes, key_name: str) -> bytes:
-    """Return the envelope of a signed statement, as JSON."""
-    envelope = {
-        "payload": base64.b64encode(payload).decode(),
-        "payloadType": PAYLOAD_TYPE,
-        "signatures": [{"keyid": key_name, "sig": base64.b64encode(signature).decode()}],
-    }
-    return (json.dumps(envelope, indent=2) + "\n").encode()
-
-
-def read_statement(path: Path, key: Ed25519PublicKey) -> dict[str, Any]:
-    """Return the statement in an envelope that was signed with this key.
-
-    The envelope must be, byte for byte, as :func:`write_envelope` writes it: JSON and base64 have several
-    forms for the same content, and a changed byte that changes nothing would go unnoticed.
-    """
-    with path.open("rb") as file:
-        content = file.read(2 * MOST_BYTES + 1)
-    if len(content) > 2 * MOST_BYTES:
-        raise SignatureError(f"{SIGNATURE} is larger than {2 * MOST_BYTES:,} bytes.")
-    payload, signature, key_name = _open_envelope(content)
-    try:
-        key.verify(signature, encode_for_signing(PAYLOAD_TYPE, payload))
-    except InvalidSignature:
-        raise SignatureError("The signature is by another key, or of another statement.") from None
-    if content != write_envelope(payload, signature, name_key(key)) or key_name != name_key(key):
-        raise SignatureError(f"{SIGNATURE} is not as 'tallytree sign' writes it.")
-    try:
-        statement = json.loads(payload)
-    except (ValueError, RecursionError):
-        statement = None
-    if not isinstance(statement, dict) or statement.get("_type") != STATEMENT_TYPE:
-        raise SignatureError("What was signed is not an in-toto statement.")
-    if statement.get("predicateType") != PREDICATE_TYPE:
-        raise SignatureError("What was signed is not a statement about a release.")
-    return statement
-
-
-def _open_envelope(content: bytes) -> tuple[bytes, bytes, str]:
-    """Return the payload, the signature and the name of the key; refuse envelopes of other kinds."""
-    try:
-        envelope = json.loads(content)
-        kind, signatures = envelope["payloadType"], envelope["signatures"]
-        if kind != PAYLOAD_TYPE:
-            raise SignatureError("What was signed is not an in-toto statement.")
-        if not isinstance(signatures, list) or len(signatures) != 1:
-            raise SignatureError(f"{SIGNATURE} does not have exactly one signature.")
-        payload = base64.b64decode(envelope["payload"], validate=True)
-        signature = base64.b64decode(signatures[0]["sig"], validate=True)
-        return payload, signature, str(signatures[0]["keyid"])
-    except (KeyError, TypeError, ValueError, RecursionError, binascii.Error) as error:
-        if isinstance(error, SignatureError):
-            raise
-        raise SignatureError(f"{SIGNATURE} is not a DSSE envelope.") from None
+def _state(folder: Path, manifest: Manifest) -> bytes:
+    """Return the statement about the files of a folder."""
+    digests = {name: hash_file(folder / name) for name in (MANIFEST, *manifest["files"])}
+    return write_statement(PREDICATE_TYPE, digests, manifest)
 
 
 def _compare(statement: dict[str, Any], folder: Path, manifest: Manifest) -> str:
     """Return how the signed statement and the folder differ; empty if they do not."""
-    now = json.loads(write_statement(folder, manifest))
+    now = json.loads(_state(folder, manifest))
     if statement == now:
         return ""
     try:
@@ -218,54 +148,6 @@ def _compare(statement: dict[str, Any], folder: Path, manifest: Manifest) -> str
     if changed:
         return f"{show(changed[0])} is not as it was signed"
     return "the signed statement says more than this folder"
-
-
-def name_key(key: Ed25519PublicKey) -> str:
-    """Return the name of a key in envelopes: the SHA-256 of its public half."""
-    encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(encoded).hexdigest()
-
-
-def read_private_key(path: str | os.PathLike[str]) -> Ed25519PrivateKey:
-    """Read a private key, which signs."""
-    content, shown = _read_key(path)
-    try:
-        key = load_pem_private_key(content, password=None)
-    except TypeError:
-        raise SignatureError(f"The key in {shown} has a password: give it without one.") from None
-    except (ValueError, UnsupportedAlgorithm):
-        raise SignatureError(f"{shown} is not a private key (PEM): {ADVICE}.") from None
-    if not isinstance(key, Ed25519PrivateKey):
-        raise SignatureError(f"The key in {shown} is not an Ed25519 key: {ADVICE}.")
-    return key
-
-
-def read_public_key(path: str | os.PathLike[str]) -> Ed25519PublicKey:
-    """Read a public key, which checks signatures."""
-    content, shown = _read_key(path)
-    try:
-        key = load_pem_public_key(content)
-    except (ValueError, UnsupportedAlgorithm):
-        raise SignatureError(
-            f"{shown} is not a public key (PEM): openssl pkey -pubout writes that of a private key."
-        ) from None
-    if not isinstance(key, Ed25519PublicKey):
-        raise SignatureError(f"The key in {shown} is not an Ed25519 key.")
-    return key
-
-
-def _read_key(path: str | os.PathLike[str]) -> tuple[bytes, str]:
-    """Return the content of a key file, and its name for messages, which never show the content."""
-    shown = show(os.fspath(path), most=150)
-    try:
-        with Path(path).open("rb") as file:
-            return file.read(MOST_KEY_BYTES), shown
-    except FileNotFoundError:
-        raise SignatureError(f"There is no key file {shown}.") from None
-    except OSError as error:
-        raise SignatureError(f"The key file {shown} cannot be read: {describe(error)}.") from None
-    except ValueError:
-        raise SignatureError(f"No file can be called {shown}.") from None
 
 
 def _parse_digest(text: str) -> str:

@@ -26,6 +26,7 @@ from tallytree.releases.statement import (
     list_public_facts,
     warn_of_epsilon,
 )
+from tallytree.releases.usefulness import warn_of_noise
 from tallytree.report.report_content import PackedLevel
 from tallytree.sizes import SizeClasses, count_sizes, get_ends
 from tallytree.solvers.checks import Check, Verification
@@ -221,9 +222,10 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
         tag(
             "p",
             "Every measured count carries noise of a size that is known in advance and is the same for "
-            "small and large regions: a count of a million is off by about as much as a count of ten. So "
-            "large regions are relatively exact, and very small counts should not be relied on one by one.",
+            "small and large regions: a count of a million is off by about as much as a count of ten. "
+            "Very small counts should not be relied on one by one.",
         ),
+        *_write_usefulness(release),
         tag("p", describe_adjustment(mechanism)),
     ]
     numbers = [
@@ -244,6 +246,18 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
         ),
     ]
     return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
+
+
+def _write_usefulness(release: Released) -> list[Html]:
+    """Write how useful the numbers of each level are, or that the noise leaves nothing useful."""
+    if not release.usefulness:
+        drowned = warn_of_noise(release.measurements.plan, release.total)
+        return [tag("p", release.words.say(drowned), class_="failed banner")] if drowned else []
+    levels = [
+        tag("li", tag("b", name(level.level)), ": ", release.words.say(level.describe()))
+        for level in release.usefulness
+    ]
+    return [tag("p", "How useful the released numbers are, by level:"), tag("ul", *levels)]
 
 
 def _draw_deviations(found: Sequence[LevelAccuracy], caption: str) -> Html:

@@ -1,4 +1,13 @@
+from typing import Any
+
+from ibis import Schema, Table
+
 class InMemoryTable:
     name: str
 
 class PhysicalTable: ...
+class AliasedRelation(PhysicalTable): ...
+
+class SQLStringView:
+    def __init__(self, *, parent: Any, query: str, schema: Schema) -> None: ...
+    def to_expr(self) -> Table: ...

@@ -28,7 +28,13 @@ class DuckDBSession(Session):
 
     backend_name = "duckdb"
     has_try_cast = True
-    has_md5 = True
+    holds = True
+    digest = ("md5",)
+
+    def list_tables(self, schema: str | None = None) -> Sequence[str]:
+        """Return the names of the tables in a schema: Ibis' own way calls what DuckDB 2 does not have."""
+        query = "SELECT table_name FROM information_schema.tables WHERE table_schema = ?"
+        return [name for (name,) in self.backend.con.execute(query, [schema or "main"]).fetchall()]
 
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
@@ -141,22 +147,33 @@ class DuckDBSession(Session):
 
 
 @contextmanager
-def open_duckdb(engine: Engine) -> Iterator[DuckDBSession]:
-    """Open a database in memory, closed at the end; what it spilled is removed."""
+def open_duckdb(engine: Engine, database: Path | None = None) -> Iterator[DuckDBSession]:
+    """Open a database file for reading, or one in memory; what is spilled is removed at the end."""
+    import duckdb
     import ibis
 
     with private_folder(engine.spill_folder) as folder:
-        backend = ibis.duckdb.connect(
-            threads=engine.threads or count_processors(),
-            temp_directory=str(folder),
-            preserve_insertion_order=False,
-            # Nothing is ever fetched from elsewhere.
-            autoinstall_known_extensions=False,
-            autoload_known_extensions=False,
-            **({"memory_limit": engine.memory_limit} if engine.memory_limit else {}),
-        )
         try:
-            yield DuckDBSession(backend)
+            backend = ibis.duckdb.connect(
+                database or ":memory:",
+                read_only=database is not None,
+                threads=engine.threads or count_processors(),
+                temp_directory=str(folder),
+                preserve_insertion_order=False,
+                # Nothing is ever fetched from elsewhere.
+                autoinstall_known_extensions=False,
+                autoload_known_extensions=False,
+                **({"memory_limit": engine.memory_limit} if engine.memory_limit else {}),
+            )
+        except duckdb.Error:
+            if database is None:
+                raise
+            raise EngineError(
+                f"{show(database, most=150)} cannot be opened: is it a database of DuckDB, and does no other "
+                "program write to it?"
+            ) from None
+        try:
+            yield DuckDBSession(backend, names_tables=database is not None)
         finally:
             backend.disconnect()
 

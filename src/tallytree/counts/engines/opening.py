@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tallytree.counts.arrow import Table
-from tallytree.counts.engines import duckdb, postgres, spark
+from tallytree.counts.engines import databases, duckdb, object_stores, postgres, spark
 from tallytree.counts.engines.session import Engine, Session
 from tallytree.errors import EngineError
+from tallytree.progress import Progress
 
 
 class SparkTables(Session):
@@ -17,44 +18,40 @@ class SparkTables(Session):
 
     backend_name = "pyspark"
     has_try_cast = True
-    has_md5 = True
-
-
-class MySQLTables(Session):
-    """Tables of MySQL."""
-
-    backend_name = "mysql"
-    has_md5 = True
-
-
-class SnowflakeTables(Session):
-    """Tables of Snowflake."""
-
-    backend_name = "snowflake"
-    has_try_cast = True
-    has_md5 = True
-
-
-class TrinoTables(Session):
-    """Tables of Trino."""
-
-    backend_name = "trino"
-    has_try_cast = True
-    has_md5 = True
+    digest = ("md5",)
 
 
 ENGINES: list[type[Session]] = [
     duckdb.DuckDBSession,
     postgres.PostgresSession,
     SparkTables,
-    MySQLTables,
-    SnowflakeTables,
-    TrinoTables,
+    databases.BigQueryTables,
+    databases.ClickHouseTables,
+    databases.DatabricksTables,
+    databases.MSSQLTables,
+    databases.MySQLTables,
+    databases.SnowflakeTables,
+    databases.SQLiteTables,
+    databases.TrinoTables,
 ]
-"""The engines of Ibis tables: a new one needs a class, and a line here. A table in any other engine is
-counted all the same, with what every engine can do."""
+"""The engines of Ibis tables and of databases by their URL: a new one needs a class, and a line here. In any
+other engine, records are counted all the same, with what every engine can do."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@contextmanager
+def open_sources(
+    source: Table, frame: Table | None, engine: Engine | None, progress: Progress
+) -> Iterator[tuple[Session, Table, Table | None]]:
+    """Open the engine that ``source`` is in; yield it, the source and the frame, with objects copied here."""
+    chosen = engine or Engine()
+    by_spark = spark.is_data_frame(source) or chosen.name == "spark"  # which reads objects where they are
+    sources = [] if by_spark else [source, frame]
+    with object_stores.copy_objects(sources, chosen.spill_folder, progress) as copied:
+        source, frame = copied or (source, frame)
+        with open_session(source, engine) as session:
+            yield session, source, frame
 
 
 @contextmanager
@@ -75,14 +72,17 @@ def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
         with spark.use_spark(source.sparkSession) as session:
             yield session
     elif is_database(source):
-        _refuse_settings(engine)
-        with postgres.open_postgres(source) as session:
+        if databases.find_backend(source) != "duckdb":
+            _refuse_settings(engine)
+        with databases.open_database(source, ENGINES, engine) as session:
             yield session
     elif chosen.name == "spark":
         with spark.open_spark(chosen) as session:
             yield session
     elif is_address(source):
-        raise EngineError("Give a file, a database as postgresql://..., or an address that Spark can read.")
+        raise EngineError(
+            "Give a file, the URL of a database such as postgresql://..., or an address that Spark can read."
+        )
     else:
         with duckdb.open_duckdb(chosen) as session:
             yield session
@@ -95,7 +95,7 @@ def is_address(source: Table) -> bool:
 
 def is_database(source: Table) -> bool:
     """Return whether a source is the URL of a database."""
-    return isinstance(source, str) and source.startswith(postgres.SCHEMES)
+    return databases.find_backend(source) is not None
 
 
 def _use(table: Table) -> Session:

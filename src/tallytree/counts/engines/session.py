@@ -20,6 +20,7 @@ from tallytree.counts.engines.source_files import (
     Files,
     Stamps,
     find_files,
+    has_file_ending,
     is_file_source,
     share_files,
     stamp_files,
@@ -143,6 +144,10 @@ class Opened:
         return bool(others) and all(any(_is_same(base, mine) for mine in own) for base in others)
 
 
+BYTEWISE = ("datafusion", "polars", "pyspark")
+"""Engines without a class of that name that compare text by its bytes."""
+
+
 class Session:
     """Any Ibis backend. An engine that can do more has a class of its own, which says so."""
 
@@ -150,12 +155,15 @@ class Session:
     """Its name in Ibis: tables of such a backend are counted with this class."""
     has_try_cast: ClassVar[bool] = False
     """Whether it can cast text to numbers, with null for what is not a number after all."""
-    has_md5: ClassVar[bool] = False
-    """Whether its function md5 turns text into lower-case hexadecimal digits. The hash decides which records
-    of a person are kept, so all engines that have it keep the same ones."""
+    holds: ClassVar[bool] = False
+    """Whether it has temporary tables that no other connection sees, and that one query may read twice."""
+    digest: ClassVar[tuple[str, ...]] = ()
+    """The functions that turn text into MD5 as lower-case hexadecimal digits, the outermost first."""
 
-    def __init__(self, backend: ibis.Backend) -> None:
+    def __init__(self, backend: ibis.Backend, *, names_tables: bool = False) -> None:
         self.backend = backend
+        self.names_tables = names_tables
+        """Text that does not end like a file name is the name of a table."""
         self._stamps: Stamps = {}
         self._held: list[str] = []
 
@@ -171,13 +179,15 @@ class Session:
         if isinstance(source, ibis.Table):
             if not _lives_in(source, self.backend):
                 raise EngineError("All tables must be in the same engine: give both by the same connection.")
-            return Opened(source, source.columns)
+            return self.tell_apart(source)
+        if self.names_tables and isinstance(source, str) and not has_file_ending(source):
+            return self.tell_apart(self.find_table(source))
         if is_file_source(source):
             files = find_files(source)
             self._stamps |= stamp_files(files.paths)
             opened = self.read_files(files, columns, text=text, also=also)
             return replace(opened, files=files.paths)
-        return hand_over(_make_keys_whole(read_columns(source, columns, text=text, also=also), text))
+        return self.hand_over(_make_keys_whole(read_columns(source, columns, text=text, also=also), text))
 
     def read_files(
         self, files: Files, columns: Sequence[str], *, text: Sequence[str], also: Sequence[str]
@@ -185,9 +195,102 @@ class Session:
         """Read files that the engine cannot open itself, and hand them to it."""
         parts = [read_columns(path, columns, text=text, also=also) for path in files.paths]
         try:
-            return hand_over(pa.concat_tables(parts, promote_options="permissive"))
+            return self.hand_over(pa.concat_tables(parts, promote_options="permissive"))
         except pa.ArrowException:
             raise CountsError("The files do not have the same types in the same columns.") from None
+
+    def find_table(self, name: str) -> ibis.Table:
+        """Return the table of that name, or of ``schema.name``."""
+        schema, dot, rest = name.partition(".")
+        try:
+            known = self.list_tables()
+            if name in known:
+                return self.backend.table(name)
+            with suppress(Exception):  # of any kind: Ibis has none of its own for an unknown schema
+                if dot and rest in self.list_tables(schema):
+                    return self.backend.table(rest, database=schema)
+            self.check_rights(name)
+        except Exception as error:
+            raise self.explain(error) from None
+        raise EngineError(f"The database has no table {show(name)}: {name_choices(name, known)}")
+
+    def list_tables(self, schema: str | None = None) -> Sequence[str]:
+        """Return the names of the tables in a schema, or in the one that the connection begins in."""
+        return self.backend.list_tables(database=schema)
+
+    def check_rights(self, name: str) -> None:
+        """Refuse a table that exists but is not listed, because the user may not read it."""
+
+    def compare_bytes(self, column: str) -> str:
+        """Return SQL for a column of text that is compared by its bytes; the column itself if it is already.
+
+        To some engines "a", "A" and "a " are one name: two people would be taken for one, or two groups.
+        """
+        return column
+
+    @property
+    def compares_bytes(self) -> bool:
+        """Whether it is known that text is compared by its bytes, which bounds on a person depend on."""
+        return bool(self.backend_name) or self.backend.name in BYTEWISE
+
+    def hash(self, text: ibis.Value) -> ibis.Value | None:
+        """Return the MD5 of text as lower-case hexadecimal digits; None if the engine cannot compute it.
+
+        It decides which records of a person are kept, so all engines that have it keep the same ones.
+        """
+        import ibis
+
+        for name in reversed(self.digest):
+
+            @ibis.udf.scalar.builtin(name=name, signature=(("string",), "string"))
+            def apply(text: object) -> None: ...
+
+            text = apply(text)
+        return text if self.digest else None
+
+    def load(self, table: pa.Table) -> ibis.Table:
+        """Return a table in memory as one of the engine."""
+        import ibis
+
+        return self.tell_apart(ibis.memtable(table)).table
+
+    def hand_over(self, table: pa.Table) -> Opened:
+        """Return a table in memory in a form that the engine can take in."""
+        try:
+            table.validate(full=True)
+        except pa.ArrowInvalid:
+            raise CountsError("The table is damaged, or holds text that is not UTF-8.") from None
+        plain = [f"column_{place}" for place in range(table.num_columns)]
+        try:
+            return Opened(self.load(table.rename_columns(plain)), tuple(table.column_names))
+        except (KeyError, TypeError, ValueError, NotImplementedError) as error:  # a type that Ibis has not
+            if isinstance(error, CountsError):
+                raise
+            kinds = ", ".join(
+                dict.fromkeys(re.split(r"[^a-z0-9_]", str(kind))[0] for kind in table.schema.types)
+            )
+            raise CountsError(
+                f"The columns hold {kinds}; names and keys must be text or whole numbers, and quantities "
+                "whole numbers."
+            ) from None
+
+    def tell_apart(self, table: ibis.Table) -> Opened:
+        """Return a table of the engine with its text compared by bytes."""
+        from ibis.expr.operations import SQLStringView
+        from sqlglot import to_identifier
+
+        alias = f"tallytree_{secrets.token_hex(8)}"
+        columns = {}
+        for name in table.columns:
+            quoted = to_identifier(name, quoted=True).sql(self.backend.name)
+            is_text = table.schema()[name].is_string()
+            columns[quoted] = self.compare_bytes(quoted) if is_text else quoted
+        if all(name == column for name, column in columns.items()):
+            return Opened(table, table.columns)
+        listed = ", ".join(f"{column} AS {name}" for name, column in columns.items())
+        query = f"SELECT {listed} FROM {alias}"
+        view = SQLStringView(parent=table.alias(alias).op(), query=query, schema=table.schema())
+        return Opened(view.to_expr(), table.columns)
 
     def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
         """Return the result of a query; ``what`` is shown while it runs."""
@@ -199,9 +302,13 @@ class Session:
         The source is read only this once: if each part of a query read it, a view with a random sample, or a
         file that is being written, would give them different rows.
         """
-        name = f"tallytree_held_{secrets.token_hex(8)}"
-        self._held.append(name)
+        name = self.name_copy()
         return self.run(lambda: self.make_copy(name, query), what, progress)
+
+    def name_copy(self) -> str:
+        """Return a name for a temporary table, which is dropped at the end."""
+        self._held.append(f"tallytree_held_{secrets.token_hex(8)}")
+        return self._held[-1]
 
     def make_copy(self, name: str, query: ibis.Table) -> ibis.Table:
         """Make the temporary table of :meth:`hold`."""
@@ -230,30 +337,18 @@ class Session:
 
     def explain(self, error: Exception) -> Exception:
         """Translate an error of the engine into our own words: its words may quote the data."""
+        from ibis.common.exceptions import OperationNotDefinedError
+
         if isinstance(error, (CountsError, MemoryError)):
             return error
+        if isinstance(error, OperationNotDefinedError):
+            return EngineError(
+                f"The engine ({self.backend.name}) lacks an operation that the counting needs: quantities "
+                "must be columns of numbers there."
+            )
         return EngineError(
             f"The engine ({self.backend.name}) could not count the records ({type(error).__name__})."
         )
-
-
-def hand_over(table: pa.Table) -> Opened:
-    """Return a table in memory in a form that an engine can take in."""
-    import ibis
-
-    try:
-        table.validate(full=True)
-    except pa.ArrowInvalid:
-        raise CountsError("The table is damaged, or holds text that is not UTF-8.") from None
-    plain = [f"column_{place}" for place in range(table.num_columns)]
-    try:
-        return Opened(ibis.memtable(table.rename_columns(plain)), tuple(table.column_names))
-    except (KeyError, TypeError, ValueError, NotImplementedError):  # an Arrow type that Ibis does not have
-        kinds = ", ".join(dict.fromkeys(re.split(r"[^a-z0-9_]", str(kind))[0] for kind in table.schema.types))
-        raise CountsError(
-            f"The columns hold {kinds}; names and keys must be text or whole numbers, and quantities whole "
-            "numbers."
-        ) from None
 
 
 def stack(parts: Sequence[Opened], columns: Sequence[str], also: Sequence[str]) -> Opened:
@@ -283,10 +378,10 @@ def _make_keys_whole(table: pa.Table, keys: Sequence[str]) -> pa.Table:
 
 def _find_bases(table: ibis.Table) -> list[Any]:
     """The tables and queries of the engine that a table is made from."""
-    from ibis.expr.operations import InMemoryTable, PhysicalTable
+    from ibis.expr.operations import AliasedRelation, InMemoryTable, PhysicalTable
 
     found: list[Any] = table.op().find(PhysicalTable)
-    return [base for base in found if not isinstance(base, InMemoryTable)]
+    return [base for base in found if not isinstance(base, (AliasedRelation, InMemoryTable))]
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tallytree.counts.arrow import Header, Table, refuse_open_quote
+from tallytree.counts.engines.databases import list_plain_columns
 from tallytree.counts.engines.session import Engine, Opened, Session, private_folder, stack
 from tallytree.counts.engines.source_files import Files, has_file_ending, is_hidden, read_headers
 from tallytree.errors import EngineError, InputError, show
@@ -60,7 +61,8 @@ class SparkBackend(Session):
     """Files are opened by Spark, on paths and addresses that all its executors can reach."""
 
     has_try_cast = True
-    has_md5 = True
+    holds = True
+    digest = ("md5",)
 
     def __init__(self, backend: ibis.Backend, session: SparkSession) -> None:
         super().__init__(backend)
@@ -98,6 +100,12 @@ class SparkBackend(Session):
             raise
         except Exception:
             raise EngineError(CANNOT_OPEN) from None
+
+    def load(self, table: pa.Table) -> ibis.Table:
+        """Return a table in memory as a data frame, which takes no loop over rows."""
+        if list_plain_columns(table, "bigint", "string") is None:
+            return super().load(table)
+        return self._name(self._session.createDataFrame(table)).table
 
     def fetch(self, query: ibis.Table, what: str, progress: Progress) -> pa.Table:
         """Return the result of a query; its in-memory tables are dropped when the session ends."""

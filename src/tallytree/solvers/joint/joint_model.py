@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.arrays import (
-    MAX_GROUPS,
     LevelArrays,
     SparseRows,
     Stored,
@@ -20,72 +19,41 @@ from tallytree.arrays import (
     take_rows,
 )
 from tallytree.hierarchy import Hierarchy
-from tallytree.kernels import RowPool, kernel, share_work
+from tallytree.kernels import share_work
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
-from tallytree.solvers.joint.curves import LONG, Model, smooth_families
+from tallytree.solvers.joint.curves import Draws, Model, draw_families, smooth_families
 from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
-from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps, make_scratch, pool_adjacent
+from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps
 from tallytree.solvers.layout import Tree, TreeLayout
 from tallytree.solvers.solution import Solution, sum_squares, weigh_levels
 from tallytree.solvers.tree.tree_model import solve_tree_model
 
-# Smoothing of each region's noisy cumulative counts by themselves, before regions are reconciled.
-#
-# Where cumulative counts do not rise, many noisy answers measure one number. The isotonic fit finds these
-# stretches and replaces them by their mean, the best estimate if the noise were Gaussian. It is two-sided
-# geometric, for which the median has half the variance once a stretch is long.
-
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 MOST_TRUST, TRUST_COST = 9.0, 0.1
 """The largest factor on the root's weight (more takes more steps and gains little), and the largest share by
 which it may raise the root's variance."""
 
 
-def smooth_rows(noisy: Ints, high: int) -> Ints:
-    """Smooth each row to whole numbers in [0, ``high``]: the mean or median of each stretch of the fit."""
-    smoothed = np.empty(noisy.shape, dtype=np.int64)
-    pool = RowPool(len(noisy))
-    pool.run(lambda rows: _write_rows(smooth_steps(noisy[rows], high), smoothed[rows]))
-    return smoothed
+@dataclass(frozen=True)
+class Smoothing:
+    """How answers are smoothed before regions are reconciled."""
 
+    reach: Ints
+    """How far each size looks along the curve (``curves.find_reach``), in the order of the answers."""
+    is_gaussian: bool = False
+    """Whether the noise is Gaussian, or else geometric."""
+    seed: int | None = None
+    """With a seed, curves are drawn from their posterior; without one, their means are taken."""
 
-@kernel
-def smooth_steps(noisy: npt.NDArray[np.signedinteger], high: int) -> StepRows:
-    """Smooth each row, and return the result as steps, which are few."""
-    rows, sizes = noisy.shape
-    scratch = make_scratch(sizes)
-    first = np.zeros(rows + 1, dtype=np.int32)
-    ends, heights = np.empty(rows * sizes, dtype=np.int32), np.empty(rows * sizes, dtype=np.int64)
-    used = 0
-    for r in range(rows):
-        for i in range(sizes):
-            scratch.wanted[i] = noisy[r, i]
-        begin = 0
-        for b in range(pool_adjacent(scratch.wanted, scratch.totals, scratch.ends, scratch.heights)):
-            end = scratch.ends[b]
-            value = np.median(noisy[r, begin:end]) if end - begin >= LONG else scratch.heights[b]
-            height = min(max(np.int64(np.floor(value + 0.5)), 0), high)
-            if used > first[r] and heights[used - 1] == height:
-                ends[used - 1] = end
-            else:
-                ends[used], heights[used] = end, height
-                used += 1
-            begin = end
-        first[r + 1] = used
-    return StepRows(first, ends[:used].copy(), heights[:used].copy())
+    def make_model(self, scale: float) -> Model:
+        """Return what is public about rows with this scale of the noise."""
+        return Model(scale, self.reach, self.is_gaussian)
 
-
-@kernel
-def _write_rows(steps: StepRows, rows: Ints) -> None:
-    for r in range(len(rows)):
-        begin = 0
-        for b in range(steps.first[r], steps.first[r + 1]):
-            rows[r, begin : steps.ends[b]] = steps.heights[b]
-            begin = steps.ends[b]
-
-
-Floats = npt.NDArray[np.float64]
+    def make_seed(self, part: int) -> int:
+        """The seed of a part of the rows, each of which has draws of its own."""
+        return int(np.random.SeedSequence([self.seed or 0, part]).generate_state(1)[0])
 
 
 def solve_joint_model(
@@ -95,23 +63,19 @@ def solve_joint_model(
     total: int | None,
     scales: Sequence[Fraction],
     known_levels: int,
-    smooth: bool,
-    reach: Ints | None = None,
+    smoothing: Smoothing | None,
 ) -> Solution:
     """Find whole counts near the relaxed optimum of Model M_c; the objective is that of the model.
 
-    With ``smooth``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
-    accuracy is then that of this model, and the objective still that of the noisy answers. With ``reach``
-    (``curves.find_reach``), they are smoothed along the sizes and by the shape of their siblings.
+    With ``smoothing``, the model is posed for the regions' smoothed answers instead of the noisy ones; the
+    accuracy is then that of this model, and the objective still that of the noisy answers.
     The regions' numbers of groups are known on the first ``known_levels`` levels, and the root's if there is
     a ``total``: there they are the last entries of ``values``, or what is nearest to them and adds up to it.
     """
     layout = TreeLayout.of(hierarchy)
     totals = find_totals(hierarchy, layout, values, total, scales, known_levels)
-    most = MAX_GROUPS if total is None else total
-    smoothing = Smoothing(most, reach) if smooth else None
     problem = lay_out(layout, values, scales, *totals, smoothing=smoothing)
-    if smooth and total is None:
+    if smoothing is not None and total is None:
         problem.weights[0] *= find_root_trust(hierarchy, scales)
     relaxed = relax_joint_model(problem)
     inner, rises = round_joint_model(problem, relaxed, total)
@@ -126,17 +90,13 @@ def solve_joint_model(
     )
 
 
-@dataclass(frozen=True)
-class Smoothing:
-    """How answers are smoothed: to at most ``most`` or, with a reach, along the sizes and by families."""
-
-    most: int
-    reach: Ints | None
-
-
-def smooth_inner(tree: Tree, noisy: Ints, noise: Sequence[float], reach: Ints, totals: Floats) -> Ints:
-    """Smooth the rows of inner nodes, each with its siblings."""
+def smooth_inner(
+    tree: Tree, noisy: Ints, noise: Sequence[float], smoothing: Smoothing, totals: Floats
+) -> tuple[Ints, Floats]:
+    """Smooth the rows of inner nodes, each with its siblings; return also how far draws are off the mean."""
     smoothed = np.empty(noisy.shape, dtype=np.int64)
+    off = np.zeros(noisy.shape if smoothing.seed is not None else (0, 0))
+    scales = find_scales(tree, noise)
     for level, scale in enumerate(noise):
         rows = np.flatnonzero(tree.level == level)
         if len(rows) == 0:
@@ -146,10 +106,28 @@ def smooth_inner(tree: Tree, noisy: Ints, noise: Sequence[float], reach: Ints, t
         above = parents[cuts[:-1]]
         alone = (above >= 0) & (np.diff(tree.family)[above] == 0)
         family_ends = np.where(alone, totals[above], np.inf)
-        smoothed[first : first + len(rows)] = smooth_families(
-            noisy[rows], cuts, Model(scale, reach), totals[rows], family_ends
-        )
-    return smoothed
+        model, here = smoothing.make_model(scale), slice(first, first + len(rows))
+        if smoothing.seed is None:
+            smoothed[here] = smooth_families(noisy[rows], cuts, model, totals[rows], family_ends)
+            continue
+        shifts = off[above] if level else np.empty((0, 0))
+        draws = Draws(smoothing.make_seed(level), scales[rows], shifts)
+        smoothed[here], off[here] = draw_families(noisy[rows], cuts, model, totals[rows], family_ends, draws)
+    return smoothed, off
+
+
+def find_scales(tree: Tree, noise: Sequence[float]) -> Floats:
+    """Return for each inner node the scale of the noise that is left in what it and all below it tell."""
+    nodes = len(tree.parent)
+    leaf = np.array([noise[min(int(level) + 1, len(noise) - 1)] ** 2 for level in tree.level])
+    below = np.diff(tree.family) * leaf
+    variances = np.empty(nodes)
+    for node in range(nodes - 1, -1, -1):
+        own = noise[int(tree.level[node])] ** 2
+        variances[node] = own * below[node] / (own + below[node])
+        if tree.parent[node] >= 0:
+            below[tree.parent[node]] += variances[node]
+    return np.sqrt(variances)
 
 
 def find_root_trust(hierarchy: Hierarchy, scales: Sequence[Fraction]) -> float:
@@ -193,25 +171,25 @@ def lay_out(
     inner = stack_inner(layout, values)
     tree, levels = layout.tree, len(scales)
     noise = [float(scale) for scale in scales]
-    reach = None if smoothing is None else smoothing.reach
-    if reach is not None:
-        inner = smooth_inner(tree, inner, noise, reach, inner_totals)
-    elif smoothing is not None:
-        inner = smooth_rows(inner, smoothing.most)
+    if smoothing is not None:
+        inner, off = smooth_inner(tree, inner, noise, smoothing, inner_totals)
 
-    def find_targets(_: int, nodes: tuple[int, int]) -> StepRows:
+    def find_targets(part: int, nodes: tuple[int, int]) -> StepRows:
         rows = take_leaves(layout, values, *nodes)
         if smoothing is None:
             return find_steps(rows)
-        if reach is None:
-            return smooth_steps(rows, smoothing.most)
         families = tree.family[nodes[0] : nodes[1] + 1]
         ends = leaf_totals[families[0] : families[-1]]
         # A node with children of its own beside its leaves knows nothing of the leaves' sum.
         alone = np.diff(tree.inner)[nodes[0] : nodes[1]] == 0
         family_ends = np.where(alone, inner_totals[nodes[0] : nodes[1]], np.inf)
-        model = Model(noise[min(int(tree.level[nodes[0]]) + 1, levels - 1)], reach)
-        return find_steps(smooth_families(rows, families - families[0], model, ends, family_ends))
+        model = smoothing.make_model(noise[min(int(tree.level[nodes[0]]) + 1, levels - 1)])
+        families = families - families[0]
+        if smoothing.seed is None:
+            return find_steps(smooth_families(rows, families, model, ends, family_ends))
+        scales = np.full(len(rows), model.scale)
+        draws = Draws(smoothing.make_seed(levels + part), scales, off[nodes[0] : nodes[1]])
+        return find_steps(draw_families(rows, families, model, ends, family_ends, draws)[0])
 
     targets = share_work(find_targets, cut_nodes(layout.tree, inner.shape[1]))
     return JointProblem(layout.tree, inner, targets, tree_weights, inner_totals, leaf_totals)

@@ -1,0 +1,1 @@
+"""Releases in open formats: tables to publish, data packages, SDMX, an entry for a public registry."""
