@@ -10,6 +10,7 @@ from tallytree.markup import Html, join, name, tag, write_json
 from tallytree.releases.released import Released
 from tallytree.report.map_shapes import ShapeMap
 from tallytree.report.offline_page import build_page, embed_text
+from tallytree.report.range_errors import RangeErrors, pack_errors
 from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
     write_accuracy,
@@ -30,6 +31,8 @@ SCRIPTS = (
     "map.js",
     "chart.js",
     "downloads.js",
+    "estimates.js",
+    "combiner.js",
     "explorer.js",
 )
 """The parts of the script, in order."""
@@ -56,18 +59,19 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
         "accuracy": write_accuracy(release, content.levels),
         "checks": write_checks(verification),
         "source": write_source(release),
-        "data": _write_data(content, shapes),
+        "data": _write_data(content, pack_errors(release, len(content.levels)), shapes),
     }
     return build_page("page.html", parts, styles=["style.css"], scripts=SCRIPTS)
 
 
-def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
-    facts = dict(content.facts)
+def _write_data(content: Content, errors: RangeErrors, shapes: ShapeMap | None) -> Html:
+    facts = {**content.facts, "sums": errors.facts}
     if shapes is not None:
         facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
     pieces = [embed_text(write_json(facts), "facts", "json")]
     texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
     texts |= {f"figures-{index}": text for index, text in enumerate(content.figures)}
+    texts |= {f"errors-{index}": text for index, text in enumerate(errors.levels)}
     if shapes is not None:
         texts["shapes"] = shapes.text
     pieces += [embed_text(Html(text), key, "base64") for key, text in texts.items()]

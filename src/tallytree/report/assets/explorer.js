@@ -21,6 +21,7 @@ class Explorer {
     this.map = mapBytes && new RegionMap(regions, this.shades, mapBytes, picking.pick);
     this.chart = new Chart(byId("chart"), byId("readout"), (from, to) => this.#setRange("own", from, to));
     this.search = new Search(regions, (node) => this.pick(node));
+    this.#offerSums();
     this.#connect();
     this.#explainLeftOut();
     this.map?.shade();
@@ -31,7 +32,10 @@ class Explorer {
   #connect() {
     for (const radio of document.querySelectorAll("input[name=slot]")) {
       radio.checked = radio.value === this.active;
-      radio.addEventListener("change", () => (this.active = radio.value));
+      radio.addEventListener("change", () => {
+        this.active = radio.value;
+        this.#drawAdd();
+      });
     }
     byId("swap").addEventListener("click", () => {
       [this.marks.a, this.marks.b] = [this.marks.b, this.marks.a];
@@ -64,6 +68,21 @@ class Explorer {
       byId("views").hidden = false;
       chooseOne(byId("views"), (value) => this.#look(value));
     }
+  }
+
+  /** Several regions together, or why there are none. */
+  #offerSums() {
+    const { why } = this.regions.facts.sums;
+    byId("combine").hidden = byId("to-combine").hidden = false;
+    byId("no-sums").hidden = !why;
+    if (why) return byId("no-sums").replaceChildren(why);
+    this.combiner = new Combiner(this.regions);
+    byId("add").hidden = false;
+    byId("add").addEventListener("click", async () => {
+      const { active, marks } = this;
+      await this.combiner.add(active, [marks[active]]);
+      this.#say(byId(`note-${active}`).textContent);
+    });
   }
 
   #explainLeftOut() {
@@ -157,7 +176,13 @@ class Explorer {
     byId("slot-a-name").textContent = shorten(regions.name(marks.a), 80);
     byId("slot-b-name").textContent = marks.b === null ? "none yet: choose here, then pick" : shorten(regions.name(marks.b), 80);
     byId("slot-b-name").classList.toggle("empty", marks.b === null);
-    byId("swap").disabled = byId("clear").disabled = marks.b === null;
+    byId("swap").hidden = byId("clear").hidden = marks.b === null;
+    this.#drawAdd();
+  }
+
+  #drawAdd() {
+    byId("add").disabled = this.marks[this.active] === null;
+    byId("add").textContent = `Add ${this.active.toUpperCase()} to several regions`;
   }
 
   #drawHeading() {
@@ -185,7 +210,7 @@ class Explorer {
 
   #drawSummary() {
     const { regions } = this;
-    const { figures } = regions;
+    const figures = regions.figures.filter(({ hasEnds }) => hasEnds || regions.facts.coverage === null); // every figure has an interval
     const nodes = this.#nodes();
     const table = [[{}, ...figures.map(({ name }) => ({ head: true, content: [name] }))]];
     nodes.forEach((node, i) => {
@@ -211,7 +236,7 @@ class Explorer {
   }
 
   #tellFigure(figure, node) {
-    const [value, interval] = showFigure(figure, this.regions.value(node, figure), this.regions.interval(node, figure));
+    const [value, interval] = showFigure(figure, this.regions.value(node, figure), this.regions.interval(node, figure), this.regions.isPublic(node, figure));
     return interval === null ? [value] : [value, html("span", { class: "interval" }, interval)];
   }
 
