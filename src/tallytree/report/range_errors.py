@@ -34,7 +34,7 @@ MOST_ERRORS = 10**7
 """The most regions x ranges x replicates that are tried."""
 FINE, COARSE = (7, (1, 2, 5)), (3, (1, 5))
 """The sizes that are ranges of their own, and the digits with which all further ranges begin."""
-TRIES = ((FINE, 30), (FINE, 20), (COARSE, 20))
+TRIES = ((FINE, 30), (FINE, 25), (FINE, 20), (COARSE, 20))
 """The ranges and the replicates that are put on the page: the first that fit."""
 
 NOT_KEPT = (
@@ -86,7 +86,7 @@ def choose_starts(sizes: Sizes, single: int, digits: tuple[int, ...]) -> list[in
     """Return the places of the sizes or classes with which the ranges begin.
 
     >>> choose_starts((1, 1000), *FINE)
-    [0, 1, 2, 3, 4, 5, 6, 9, 19, 49, 99, 199, 499]
+    [0, 1, 2, 3, 4, 5, 6, 9, 19, 49, 99, 199, 499, 999]
     """
     edges = list_edges(sizes)
     if len(edges) <= MOST_RANGES:
@@ -101,14 +101,14 @@ def choose_starts(sizes: Sizes, single: int, digits: tuple[int, ...]) -> list[in
 def _describe(
     release: Released, found: Intervals, kept: KeptReplicates, starts: list[int], number: int
 ) -> dict[str, Any]:
-    words = release.words
+    words, limits = release.words, found.limits
     return {
         "starts": starts,
         "replicates": number,
         "kept": kept.number,
         "fewest": FEWEST,
         "reaches": [find_reach(found.coverage, errors) for errors in range(FEWEST, number + 1)],
-        "flags": {"good": float(found.limits.good), "care": float(found.limits.care)},
+        "flags": {"good": float(limits.good), "care": float(limits.care), "about": limits.describe()},
         "mean": words.mean_least if isinstance(release.sizes, SizeClasses) else words.mean,
     }
 

@@ -15,6 +15,7 @@ from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
     write_accuracy,
     write_checks,
+    write_figures,
     write_lead,
     write_privacy,
     write_source,
@@ -36,6 +37,8 @@ SCRIPTS = (
     "explorer.js",
 )
 """The parts of the script, in order."""
+UNNAMED = "all"
+"""The name of a root to which nobody gave one."""
 
 
 def write_page(release: Released, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
@@ -47,14 +50,16 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
             f"The shapes are of level {level}, which is too large for a page and left out of it."
         )
     root, words = content.facts["levels"][0]["names"][0], release.words
-    heading = words.title or f"{root[:100]}: {words.say('groups by size')}"
+    subject = words.say("Groups by size")
+    heading = words.title or (subject if root == UNNAMED else f"{subject} in {root[:100]}")
     parts = {
         "title": tag("title", heading),
-        "heading": name(words.title) if words.title else join(name(root), words.say(": groups by size")),
+        "heading": name(heading),
         "groups": words.say("groups"),
         "Groups": words.say("Groups"),
         "made": str(release.manifest.get("created", ""))[:10],
         "lead": write_lead(release, verification),
+        "figures": write_figures(release, verification),
         "privacy": write_privacy(release),
         "accuracy": write_accuracy(release, content.levels),
         "checks": write_checks(verification),

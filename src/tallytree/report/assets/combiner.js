@@ -49,7 +49,7 @@ class Combiner {
       byId(`paste-add-${slot}`).addEventListener("click", () => this.#paste(slot));
       byId(`empty-${slot}`).addEventListener("click", () => {
         this.chosen[slot] = [];
-        this.#draw(`Selection ${slot.toUpperCase()} is empty.`);
+        this.#draw(`Selection ${slot.toUpperCase()} is empty.`, slot);
         byId(`paste-${slot}`).focus();
       });
     }
@@ -57,7 +57,7 @@ class Combiner {
     byId("save-sums").addEventListener("click", () => download(`${regions.facts.file}-combined.csv`, this.#list()));
     const { replicates, kept, flags } = regions.facts.sums;
     const from = replicates < kept ? `${replicates} of the ${kept} replicates that the release keeps` : `the ${kept} replicates that the release keeps`;
-    byId("sums-about").textContent = `From ${from}, as 'tallytree estimate' computes them. Good: the interval reaches at most ${showShare(flags.good)} from the number; use with care: at most ${showShare(flags.care)}; mostly noise: further.`;
+    byId("sums-about").textContent = `From ${from}, as 'tallytree estimate' computes them. ${flags.about}.`;
     const deepest = regions.count - 1;
     for (const example of document.querySelectorAll(".example")) example.textContent = shorten(regions.path(deepest).map((node) => shorten(regions.name(node), 30)).join("/"), 70);
     byId("combiner").hidden = false;
@@ -147,10 +147,8 @@ class Combiner {
   }
 
   async #draw(said = "", slot = "a") {
-    for (const each of ["a", "b"]) {
-      this.#drawList(each);
-      this.#say(each, each === slot ? said : "");
-    }
+    for (const each of ["a", "b"]) this.#drawList(each);
+    if (said) this.#say(slot, said);
     const isEmpty = !this.chosen.a.length && !this.chosen.b.length;
     byId("sums-box").hidden = isEmpty;
     if (isEmpty) return;
@@ -165,7 +163,7 @@ class Combiner {
     const rows = this.#estimate();
     this.rows = rows;
     byId("sums").replaceChildren(
-      html("caption", {}, `Size ${this.#nameRange()}, with ${facts.coverage} intervals`),
+      html("caption", {}, `${words.Groups} of size ${this.#nameRange()}, with ${facts.coverage} intervals`),
       html("thead", {}, html("tr", {}, html("td"), ...titles.map(([, title]) => html("th", { scope: "col" }, title)))),
       html("tbody", {}, ...rows.map(([name, numbers]) => html("tr", { class: name.length > 1 ? "less" : null }, html("th", { scope: "row" }, this.#head(name)), ...titles.map(([key]) => html("td", {}, ...tellEstimate(numbers[key])))))),
     );

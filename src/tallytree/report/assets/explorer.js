@@ -16,6 +16,7 @@ class Explorer {
     this.narrow = window.matchMedia("(max-width: 40rem)");
     this.narrow.addEventListener("change", () => this.#drawSummary());
     byId("explorer").hidden = false;
+    byId("range").closest(".bar").hidden = regions.high - regions.low < FEWEST_SIZES; // all ranges are the same
     const picking = { pick: (node, options) => this.pick(node, options), compare: (node) => this.compare(node) };
     this.icicle = new Icicle(regions, this.shades, picking);
     this.map = mapBytes && new RegionMap(regions, this.shades, mapBytes, picking.pick);
@@ -63,6 +64,7 @@ class Explorer {
     byId("numbers").addEventListener("toggle", () => this.#drawTable());
     byId("save").addEventListener("click", () => download(`${this.#file()}.csv`, listShown(this.regions, this.#nodes(), this.from, this.to)));
     byId("save-all").addEventListener("click", () => download(`${this.regions.facts.file}-regions.csv`, listAll(this.regions)));
+    byId("shade").closest(".bar").hidden = !this.map && this.shades.measures.length === 1;
     byId("shade").append(...this.shades.measures.map(({ column, shade }) => html("option", { value: column }, shade.toLowerCase())));
     if (this.map) {
       byId("views").hidden = false;
@@ -182,7 +184,7 @@ class Explorer {
 
   #drawAdd() {
     byId("add").disabled = this.marks[this.active] === null;
-    byId("add").textContent = `Add ${this.active.toUpperCase()} to several regions`;
+    byId("add").textContent = `Add it to selection ${this.active.toUpperCase()}, below`;
   }
 
   #drawHeading() {
@@ -218,7 +220,7 @@ class Explorer {
       const name = html("span", { class: "hidden-text" }, ` ${shorten(regions.name(node), 80)}`);
       table.push([{ head: true, content: [badge, name] }, ...figures.map((figure) => ({ content: this.#tellFigure(figure, node) }))]);
     });
-    if (nodes.length === 2) {
+    if (nodes.length === 2 && regions.facts.coverage === null) {
       const less = (figure) => figure.isSize && regions.facts.classes ? NONE : showSigned(regions.value(nodes[0], figure) - regions.value(nodes[1], figure), figure.show === showShare ? showPoints : figure.show);
       table.push([{ head: true, kind: "less", content: ["A − B"] }, ...figures.map((figure) => ({ kind: "less", content: [less(figure)] }))]);
     }
