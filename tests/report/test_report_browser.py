@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from tallytree.report import key_figures
 from tallytree.report.key_figures import Figure
 from tallytree.report.map_shapes import read_shapes
 from tallytree.report.report_page import write_page
+from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
 from tests.report.report_support import (
     HOSTILE,
     SUMMARY_REACH,
@@ -29,43 +30,16 @@ from tests.report.report_support import (
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Dialog, Page
+    from playwright.sync_api import Browser
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe_core = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed")
+pytestmark = IN_BROWSER
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: scripts/install-system-packages"),
-    pytest.mark.xdist_group("browser"),
-]
-
-DESK, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 EMPTY = "AwA="
 """Nothing, deflated, in base64."""
 
 
-class Visit:
-    """A page that is open, with what it said and asked for."""
-
-    def __init__(self, page: Page, file: Path) -> None:
-        self.page = page
-        self.said: list[str] = []
-        self.asked: list[str] = []
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("dialog", self._close)
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.goto(file.as_uri())
-        page.wait_for_selector("html[data-ready]", timeout=30_000)
-
-    def _close(self, dialog: Dialog) -> None:
-        self.said.append(dialog.message)
-        dialog.dismiss()
-
-    def text(self, selector: str) -> str:
-        return self.page.inner_text(selector)
+class ReportVisit(Visit):
+    """A report that is open."""
 
     def summary(self) -> list[list[str]]:
         """The rows of the table of key figures."""
@@ -78,21 +52,13 @@ class Visit:
 
     def save(self, button: str) -> list[dict[str, str]]:
         """The rows of the file that a button downloads."""
-        with self.page.expect_download() as waiting:
-            self.page.click(button)
-        self.file_name = waiting.value.suggested_filename
-        content = Path(waiting.value.path()).read_bytes().decode()
-        return list(csv.DictReader(io.StringIO(content, newline="")))
+        return list(csv.DictReader(io.StringIO(self.download(button), newline="")))
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_api.sync_playwright() as driver:
-        chromium = driver.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
-        )
+    with launch() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +69,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     drawn = read_shapes(folder / "shapes.geojson", "NAME", RELEASE.hierarchy)
     hostile = make_hostile_release()
     large = make_release(1065, sizes=(1, 1000))
-    flat = make_release(1, sizes=(3, 5))
+    flat, wide = make_release(1, sizes=(3, 5)), make_release(70, sizes=(1, 3))
     known = invent_intervals(RELEASE)
     pages = {
         "plain": write_page(RELEASE, RELEASE.verify()),
@@ -112,6 +78,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "hostile": write_page(hostile, hostile.verify()),
         "large": write_page(large, large.verify()),
         "flat": write_page(flat, flat.verify()),
+        "wide": write_page(wide, wide.verify()),
     }
     smallest = Figure(
         "Smallest",
@@ -132,42 +99,15 @@ RELEASE = make_release()
 
 
 @pytest.fixture
-def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Any]:
+def visit(browser: Browser, files: dict[str, Path]) -> Iterator[Visits[ReportVisit]]:
     """Open one of the reports; at the end, nothing was said on the console and nothing was asked for."""
-    visits: list[Visit] = []
-
-    def go(name: str = "plain", *, size: dict[str, int] = DESK, dark: bool = False, **options: Any) -> Visit:
-        context = browser.new_context(
-            viewport={"width": size["width"], "height": size["height"]},
-            color_scheme="dark" if dark else "light",
-            offline=True,
-            accept_downloads=True,
-            **options,
-        )
-        visits.append(Visit(context.new_page(), files[name]))
-        return visits[-1]
-
-    yield go
-    for each in visits:
-        assert each.said == []
-        assert [
-            address for address in each.asked if not address.startswith(("file:", "blob:", "data:"))
-        ] == []
-        assert sum(address.startswith("file:") for address in each.asked) == 1
-        each.page.context.close()
+    visits = Visits(ReportVisit, browser, files)
+    yield visits
+    visits.close()
 
 
 def show(value: int) -> str:
     return f"{value:,}"
-
-
-def find_axe_violations(page: Page) -> list[str]:
-    results = axe_core.Axe().run(page).response
-    return [
-        f"{violation['id']}: {node['html'][:200]} {node.get('failureSummary', '')[:200]}"
-        for violation in results["violations"]
-        for node in violation["nodes"]
-    ]
 
 
 # It renders.
@@ -397,6 +337,34 @@ def test_the_hierarchy_by_keyboard(visit: Any) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("c")
     assert there.text("#slot-b-name") == "State A"
+
+
+def test_regions_of_the_icicle_can_be_told_apart(visit: Any) -> None:
+    """The counties of all states are too many for a column: those of a state are shown when it is picked."""
+    there = visit("wide")
+    page = there.page
+    assert page.locator("[role=treeitem][aria-level='3']").count() == 0
+    names = page.locator("[role=treeitem][aria-level='2'] .label:not(.number)").all_inner_texts()
+    assert names == ["State A", "State B", "State C"]
+    page.click("[role=treeitem][aria-level='2'] >> nth=1")
+    tops = page.eval_on_selector_all(
+        "[role=treeitem][aria-level='3']",
+        "items => items.map(item => item.getBoundingClientRect()).map(box => [box.top, box.bottom])",
+    )
+    assert len(tops) == 70
+    assert all(below[0] - above[1] >= 0.5 for above, below in pairwise(tops))
+    assert page.inner_text("[role=treeitem][aria-level='1'] .label") == "Land"
+    page.keyboard.press("ArrowLeft")
+    assert there.text("#region-name") == "Land"
+
+
+def test_the_chart_comes_first_and_the_page_is_named_for_its_subject(visit: Any) -> None:
+    for size in (DESK, PHONE):
+        there = visit("intervals", size=size)
+        places = ("#explore", "#chart", "#summary", "#glance", "#privacy")
+        tops = [there.page.locator(place).bounding_box()["y"] for place in places]
+        assert tops == sorted(tops)
+        assert there.page.title() == there.text("h1") == there.text(".brand") == "Groups by size in Land"
 
 
 def test_two_regions_are_compared(visit: Any) -> None:

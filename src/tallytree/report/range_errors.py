@@ -62,7 +62,7 @@ class RangeErrors:
 
 
 def pack_errors(release: Released, levels: int) -> RangeErrors:
-    """Pack the errors of the replicates that a release keeps, of its first levels, or say why there are none."""
+    """Pack the errors of kept replicates, of the first levels, or say why there are none."""
     found = release.intervals
     if found is None or found.kept is None:
         return RangeErrors({"why": NOT_KEPT})

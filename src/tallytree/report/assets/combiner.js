@@ -186,7 +186,7 @@ class Combiner {
     const paths = (slot) => this.chosen[slot].map((node) => regions.path(node).map((each) => regions.name(each)).join("/")).join("; ");
     const named = { A: paths("a"), B: paths("b") };
     for (const [name, numbers] of this.rows) {
-      for (const [key, { value, low, high, flag }] of Object.entries(numbers)) rows.push([name, named[name] ?? "", this.#nameRange(), kept[key], value, low, high, regions.facts.coverage, flag]);
+      for (const [key, { value, low, high, flag }] of Object.entries(numbers)) rows.push([name.replace("−", "-"), named[name] ?? "", this.#nameRange(), kept[key], value, low, high, regions.facts.coverage, flag]);
     }
     return csv(rows);
   }
