@@ -26,6 +26,7 @@ from tests.report.report_support import (
     invent_intervals,
     make_hostile_release,
     make_release,
+    move_intervals,
     write_shapes,
 )
 
@@ -71,6 +72,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     large = make_release(1065, sizes=(1, 1000))
     flat, wide = make_release(1, sizes=(3, 5)), make_release(70, sizes=(1, 3))
     known = invent_intervals(RELEASE)
+    outside, vague = move_intervals(known, 20, 30), move_intervals(known, -2000, 2000)
     pages = {
         "plain": write_page(RELEASE, RELEASE.verify()),
         "map": write_page(RELEASE, RELEASE.verify(), shapes=drawn),
@@ -79,6 +81,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "large": write_page(large, large.verify()),
         "flat": write_page(flat, flat.verify()),
         "wide": write_page(wide, wide.verify()),
+        "outside": write_page(outside, known.verify()),
+        "vague": write_page(vague, known.verify()),
     }
     smallest = Figure(
         "Smallest",
@@ -250,6 +254,29 @@ def test_key_figures_have_their_intervals(visit: Any) -> None:
     plain = visit("plain")
     assert plain.page.locator(".interval").all_inner_texts() == ["public, exact"]
     assert "interval" not in plain.text("#summary caption")
+
+
+def test_a_number_outside_its_interval_has_the_better_estimate_beside_it(visit: Any) -> None:
+    there = visit("outside")
+    there.search("County B-02")
+    (row,) = there.summary()
+    released, rest = row[1].split("\n")
+    better, low, high = map(float, re.findall(r"[\d.]+", rest))
+    assert rest.startswith("better ")
+    assert float(released) < low <= better <= high
+    assert re.fullmatch(
+        r"Size 1: [\d,]+ groups, better [\d,]+: [\d,]+ to [\d,]+ \([\d.]+ %\)", there.text("#readout")
+    )
+
+
+def test_numbers_have_no_more_digits_than_their_intervals(visit: Any) -> None:
+    there = visit("vague")
+    assert re.search(r"1[0-9],[0-9]00 groups, \d+,\d00 to \d+,\d00 \(\d+ %\)", there.text("#readout"))
+    there.page.click("#numbers summary")
+    there.page.wait_for_selector("#table tbody tr")
+    cells = there.page.locator("#table tbody tr >> nth=0").locator("td").all_inner_texts()
+    assert all(cell.endswith("00") for cell in cells[:3])
+    assert there.text("#table thead").split() == ["Size", "groups", "from", "to", "share"]
 
 
 def test_key_figures_on_a_phone_are_rows(visit: Any) -> None:

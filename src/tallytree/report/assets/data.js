@@ -135,6 +135,12 @@ class Regions {
     return Number.isNaN(this.ends[at]) ? null : [this.ends[at], this.ends[at + 1]];
   }
 
+  /** The number of groups of a region, with no more digits than are known. */
+  showGroups(node) {
+    const figure = this.figures.find(({ column }) => column === "groups");
+    return showFigure(figure, this.groups[node], this.interval(node, figure), this.isPublic(node, figure))[0];
+  }
+
   /** Whether a key figure of a region is a public fact. */
   isPublic(node, figure) {
     return figure.column === "groups" && this.level[node] <= this.facts.public;

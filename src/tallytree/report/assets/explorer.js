@@ -97,7 +97,7 @@ class Explorer {
     this.marks[this.active] = node;
     this.cursor = node;
     this.#draw(focus);
-    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(this.regions.groups[node])} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
+    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${this.regions.showGroups(node)} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
   }
 
   compare(node) {
@@ -301,8 +301,11 @@ class Explorer {
     for (let size = this.from; size <= this.to; size++) if (parts.some((part) => part.at(size) || part.interval(size)?.[1])) sizes.push(size);
     const hasEnds = this.regions.facts.coverage !== null;
     const names = parts.length === 2 ? ["A: ", "B: "] : [""];
-    const columns = names.flatMap((name) => [`${name}${this.regions.words.groups}`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, `${name}up to this size`]);
-    const cells = (part, size) => [showCount(part.at(size)), ...(part.interval(size) ?? []).map(showCount), showShare(part.at(size) / part.total), showCount(part.atMost(size))];
+    const columns = names.flatMap((name) => [`${name}${this.regions.words.groups}`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, ...(hasEnds ? [] : [`${name}up to this size`])]);
+    const cells = (part, size) => {
+      const { value, low, high, share } = roundCount(part.at(size), part.interval(size), part.total);
+      return hasEnds ? [value, low, high, share] : [value, share, showCount(part.atMost(size))];
+    };
     const skipped = Math.max(0, sizes.length - MOST_ROWS);
     byId("table").replaceChildren(
       html("caption", {}, `Sizes ${this.regions.nameSize(this.from)} to ${this.regions.nameSize(this.to)}; sizes without ${this.regions.words.groups} are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),

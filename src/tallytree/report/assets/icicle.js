@@ -151,7 +151,7 @@ class Icicle {
         "aria-posinset": siblings.length > 1 ? siblings.indexOf(node) + 1 : 1,
         "aria-selected": String(marked !== ""),
         "aria-expanded": regions.children[node].length ? String(column !== this.columns[this.columns.length - 1]) : null,
-        "aria-label": `${shorten(regions.name(node), 150)}, ${showCount(regions.groups[node])} ${regions.words.groups}${marked ? `, region ${marked.split("").join(" and ")}` : ""}`,
+        "aria-label": `${shorten(regions.name(node), 150)}, ${regions.showGroups(node)} ${regions.words.groups}${marked ? `, region ${marked.split("").join(" and ")}` : ""}`,
       },
       hasLabel && marked ? html("span", { class: "badge", "aria-hidden": "true" }, marked) : null,
       hasLabel ? html("bdi", { class: "label", "aria-hidden": "true" }, shorten(regions.name(node), 60)) : null,
@@ -210,7 +210,7 @@ function showTip(tip, box, event, node, regions, shades) {
   if (node < 0) return;
   tip.replaceChildren(
     html("bdi", {}, shorten(regions.name(node), 80)),
-    html("span", {}, `${showCount(regions.groups[node])} ${regions.words.groups}, ${shades.describe(node)}`),
+    html("span", {}, `${regions.showGroups(node)} ${regions.words.groups}, ${shades.describe(node)}`),
   );
   const area = box.getBoundingClientRect();
   const x = event.clientX - area.left;

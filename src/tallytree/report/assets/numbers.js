@@ -68,6 +68,18 @@ function shiftPoint(value, places) {
   return Number(`${digits}e${Number(power) + places}`);
 }
 
+/** A count of groups, its interval (if there is one) and its share of all, as text. */
+function roundCount(groups, ends, total) {
+  const percent = (value) => (100 * value) / (total || 1);
+  if (!ends) return { value: showCount(groups), low: "", high: "", share: showShare(groups / (total || 1)), better: "" };
+  const [value, low, high] = roundToInterval(groups, ...ends);
+  const isOutside = groups < ends[0] || groups > ends[1];
+  return {
+    value, low, high, share: `${roundToInterval(percent(groups), ...ends.map(percent))[0]} %`,
+    better: isOutside ? roundToInterval(Math.round((ends[0] + ends[1]) / 2), ...ends)[0] : "",
+  };
+}
+
 function tellEnds(low, high) {
   return `${low || "unknown"} to\u00a0${high || "unknown"}`;
 }
