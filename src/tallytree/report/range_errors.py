@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 
 MOST_RANGES = 12
 """So many sizes or classes are not joined."""
-MOST_TEXT = 1_400_000
+MOST_TEXT = 1_450_000
 """The most characters of all errors on a page."""
 MOST_ERRORS = 10**7
 """The most regions x ranges x replicates that are tried."""
