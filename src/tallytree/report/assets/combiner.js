@@ -57,7 +57,7 @@ class Combiner {
     byId("save-sums").addEventListener("click", () => download(`${regions.facts.file}-combined.csv`, this.#list()));
     const { replicates, kept, flags } = regions.facts.sums;
     const from = replicates < kept ? `${replicates} of the ${kept} replicates that the release keeps` : `the ${kept} replicates that the release keeps`;
-    byId("sums-about").textContent = `From ${from}, as 'tallytree estimate' computes them. ${flags.about}.`;
+    byId("sums-about").textContent = `From ${from}, as 'tallytree estimate' computes them. ${flags.about[0].toUpperCase()}${flags.about.slice(1)}.`;
     const deepest = regions.count - 1;
     for (const example of document.querySelectorAll(".example")) example.textContent = shorten(regions.path(deepest).map((node) => shorten(regions.name(node), 30)).join("/"), 70);
     byId("combiner").hidden = false;
@@ -94,7 +94,9 @@ class Combiner {
       else if (inside !== undefined) refused.push(`${this.#name(node)} is inside ${this.#name(inside)}, which is in it already.`);
       else refused.push(`${this.#name(node)} contains ${this.#name(around)}, which is in it already.`);
     }
-    return this.#draw([`${nodes.length - refused.length} added to selection ${slot.toUpperCase()}.`, ...refused.slice(0, 3)].join(" "), slot);
+    const added = nodes.length - refused.length;
+    const what = added === 1 ? `${this.#name(this.chosen[slot].at(-1))} was` : `${showCount(added)} regions were`;
+    return this.#draw([...(added ? [`${what} added to selection ${slot.toUpperCase()}.`] : []), ...refused.slice(0, 3)].join(" "), slot);
   }
 
   #name(node) {
