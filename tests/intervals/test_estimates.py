@@ -20,11 +20,12 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import CountsError, HierarchyError, IntervalsError
-from tallytree.intervals.estimates import Draws, Range, find_student_quantile, settle
+from tallytree.intervals.estimates import Draws, Range, settle
 from tallytree.intervals.region_sets import locate
 from tallytree.intervals.replicates import draw_replicates
 from tallytree.intervals.selections import select
 from tallytree.releases.flags import LIMITS
+from tallytree.releases.interval_reach import find_student_quantile
 from tallytree.releases.kept_replicates import KeptReplicates, Replicate, ReplicateKeeper
 from tests.commands import Run
 

@@ -251,6 +251,30 @@ def test_a_known_bias_moves_the_interval_off_the_released_count() -> None:
     assert np.allclose(found.bias, -50, atol=5)
 
 
+def test_the_errors_of_zeros_agree_with_their_intervals() -> None:
+    """Most zeros are zero in all replicates: their errors are those of all zeros like them."""
+    rng = np.random.default_rng(4)
+    truth = rng.poisson([0.0, 0.0, 0.0, 0.4, 3.0, 0.0], (4000, 6))
+
+    def change(counts: Ints) -> Ints:
+        lower = np.maximum(counts - rng.integers(0, 3, counts.shape), 0)
+        changed: Ints = np.where(rng.random(counts.shape) < 0.8, lower, counts)
+        return changed
+
+    released = change(truth)
+    pool = CellPool(released, 1.0)
+    for _ in range(10):
+        pool.add(truth, change(truth))
+    found = pool.finish(0.9)
+    zeros = released == 0
+    assert ((found.error > 0) == (found.high > 0))[zeros].all()
+    some = zeros & (found.high > 0)
+    assert some.any()
+    assert not some.all()
+    wanted = np.sqrt((truth[some] ** 2).mean())
+    assert np.sqrt((found.error[some].astype(float) ** 2).mean()) == pytest.approx(wanted, rel=0.1)
+
+
 def test_counts_that_do_not_change_have_intervals_without_width() -> None:
     released = np.array([[0, 3, 100_000]] * 50)
     pool = CellPool(released, 1.0)

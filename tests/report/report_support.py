@@ -79,6 +79,21 @@ def invent_intervals(release: tt.Release) -> tt.Release:
     return replace(release, intervals=intervals, made_by=MAKER)
 
 
+def move_intervals(release: tt.Release, low: float, high: float) -> tt.Release:
+    """The same release with intervals so far from its numbers."""
+    assert release.intervals is not None
+    cells = [
+        replace(each, low=np.maximum(counts + int(low), 0), high=counts + int(high))
+        for each, counts in zip(release.intervals.cells, release.counts, strict=True)
+    ]
+    summaries = [
+        replace(each, low=np.maximum(each.value + low / 1000, 0), high=each.value + high / 1000)
+        for each in release.intervals.summaries
+    ]
+    intervals = replace(release.intervals, cells=tuple(cells), summaries=tuple(summaries))
+    return replace(release, intervals=intervals, made_by=MAKER)
+
+
 def write_shapes(path: Path, release: tt.Release, *, extra: bool = True) -> None:
     """A square for every county, in rows; one more square belongs to none."""
     names = [region[-1] for region in release.hierarchy.regions("county")]

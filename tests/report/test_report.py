@@ -131,7 +131,7 @@ def test_key_figures_are_those_of_the_groups_one_by_one(counts: Any, lowest: int
         assert found[0] == groups + 1
         assert abs(found[1] - 1 - 10**6 * mean) <= 1
         assert abs(found[2] - 1 - 10**9 * Fraction(held.get(1, 0), groups)) <= 1
-        assert found[3:] == [value + 1 for value in (*quantiles, max(held))]
+        assert found[3:] == [value + 1 for value in quantiles]
 
 
 def test_the_page_holds_the_release() -> None:

@@ -15,7 +15,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -27,6 +26,7 @@ from tallytree.intervals.selections import Selection
 from tallytree.markup import tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import show_short
 from tallytree.releases.flags import FLAGS, Flag, FlagLimits
+from tallytree.releases.interval_reach import FEWEST, ROUNDING, find_reach
 from tallytree.releases.kept_replicates import KeptReplicates, Replicate
 from tallytree.releases.release_columns import make_pandas, make_polars
 from tallytree.releases.roundings import Rounded, round_to_interval
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-
-FEWEST = 5
-"""Errors from which an interval is made: a region may have no mean in some replicates."""
 
 Origin = tuple[object, ...]
 """The release and the seed: numbers of different ones have no errors in common."""
@@ -64,10 +61,6 @@ class Range:
             low = self.edges[max(0, bisect_right(self.edges, low) - 1)]
             high = self.edges[min(len(self.edges) - 1, bisect_left(self.edges, high))]
         return min(max(low, self.least), self.most), min(max(high, self.least), self.most)
-
-
-ROUNDING = 1e-9
-"""What a float may be above a whole number without standing for the next one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,7 +312,7 @@ def settle(name: str, title: str, draws: Draws) -> Estimate:
         low, high = draws.range.least, draws.range.most
     elif math.isfinite(draws.value):
         bias, error = float(errors.mean()), float(errors.std(ddof=1))
-        middle, reach = draws.value - bias, _find_reach(draws.coverage, len(errors)) * error
+        middle, reach = draws.value - bias, find_reach(draws.coverage, len(errors)) * error
         low, high = draws.range.round(middle - reach, middle + reach)
     value = draws.value
     if draws.range.is_whole:
@@ -328,28 +321,5 @@ def settle(name: str, title: str, draws: Draws) -> Estimate:
     return Estimate(name, title, value, low, high, bias, error, draws.coverage, flag, draws.is_public, draws)
 
 
-def _find_reach(coverage: Fraction, replicates: int) -> float:
-    """Return how many standard errors of so many replicates an interval reaches to both sides."""
-    share = float((1 + coverage) / 2)
-    return find_student_quantile(share, replicates - 1) * math.sqrt(1 + 1 / replicates)
-
-
 def _as_whole(number: float) -> float:
     return int(number) if math.isfinite(number) else number
-
-
-def find_student_quantile(share: float, degrees: int) -> float:
-    """Return a quantile of Student's t distribution (Cornish and Fisher's expansion).
-
-    >>> round(find_student_quantile(0.95, 49), 3)
-    1.677
-    """
-    z = NormalDist().inv_cdf(share)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    quantile: float = z + sum(term / degrees**power for power, term in enumerate(terms, 1))
-    return quantile

@@ -93,6 +93,12 @@ class Pairs:
         """The share of pairs in which the known count was not zero."""
         return self.above_zero / max(1, self.above_zero + self.zeros)
 
+    @property
+    def error(self) -> float:
+        """The root of the mean squared distance of zeros: known counts that are zero are at no distance."""
+        squares = (self.times * self.distance.astype(np.float64) ** 2).sum()
+        return math.sqrt(float(squares) / max(1, self.above_zero + self.zeros))
+
 
 class CellPool:
     """The replicates of one level, added one after the other."""
@@ -152,14 +158,17 @@ class CellPool:
         self._bound_large(low, high, tail, bias)
         small = np.flatnonzero(released.reshape(-1) <= self._limit)
         kind = self._find_kinds(low[small], find_contexts(released).reshape(-1)[small])
-        down, up, to_zero = self._bound_small(tail)
+        down, up, to_zero, error = self._bound_small(tail)
         low[small] = np.where(to_zero[kind], 0, low[small] + down[kind])
         high[small] += up[kind]
+        errors = self._find_errors().reshape(-1)
+        is_zero = released.reshape(-1)[small] == 0
+        errors[small[is_zero]] = error[kind[is_zero]]
         return CellBounds(
             np.maximum(low, 0).reshape(released.shape),
             np.maximum(high, 0).reshape(released.shape),
             (self._sum / self._replicates).astype(np.float32),
-            self._find_errors(),
+            errors.reshape(released.shape),
         )
 
     def _find_errors(self) -> npt.NDArray[np.float32]:
@@ -195,11 +204,15 @@ class CellPool:
         spread: Floats = np.sqrt((own + PRIOR * usual) / (times + PRIOR))
         return spread
 
-    def _bound_small(self, tail: float) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
-        """Return how far below and above a count of each kind its interval ends, and if it contains zero."""
+    def _bound_small(self, tail: float) -> tuple[Ints, Ints, npt.NDArray[np.bool_], Floats]:
+        """Return how far below and above a count of each kind its interval ends, and if it contains zero.
+
+        Also return the standard errors of zeros, from the pairs that their intervals are from.
+        """
         kinds = len(self._zeros)
         down, up = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
         to_zero = np.ones(kinds, dtype=np.bool_)
+        error: Floats = np.zeros(kinds)
         pools = sorted(
             ((group, self._pool(group)) for group in self._group()), key=lambda pool: pool[1].chance
         )
@@ -212,7 +225,9 @@ class CellPool:
             down[group] = find_quantile(pool.distance, pool.times, tail)
             up[group] = find_quantile(pool.distance, pool.times, 1 - tail)
             to_zero[group] = 1 - pool.chance > tail
-        return down, up, to_zero
+            if up[group].any():
+                error[group] = pool.error
+        return down, up, to_zero, error
 
     def _group(self) -> list[Ints]:
         """Group each kind with neighbouring ones until each group has enough pairs."""

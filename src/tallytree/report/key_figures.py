@@ -45,13 +45,6 @@ class Figure:
     """The size of the groups that it is about; it is left out where the range lacks this size."""
 
 
-def find_largest(regions: Distributions) -> Floats:
-    """Return the largest size that has groups; NaN in regions without any."""
-    some = regions.counts != 0
-    largest = regions.size[::-1][np.argmax(some[:, ::-1], axis=1)]
-    return np.where(some.any(axis=1), largest, np.nan)
-
-
 def _name_quantile(name: str, share: Fraction) -> str:
     return name.capitalize() if name == "median" else f"{float(100 * share):g} %"
 
@@ -78,7 +71,6 @@ FIGURES: tuple[Figure, ...] = (
         _show(name, _name_quantile(name, share), f"quantile_{float(100 * share):g}", "size")
         for name, share in QUANTILES.items()
     ),
-    Figure("Largest", "largest_size", "size", find_largest),
 )
 
 

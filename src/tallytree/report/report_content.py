@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tallytree.privacy.accuracy import find_accuracy
+from tallytree.privacy.plan import Plan
 from tallytree.releases.released import Released
 from tallytree.releases.statistics import Distributions, cut_distributions
 from tallytree.report.key_figures import Figure, describe_figures, list_figures, list_numbers
@@ -179,6 +180,7 @@ def gather(release: Released) -> Content:
         "sizes": [low, high],
         **({"classes": classes} if classes else {}),
         "total": release.total,
+        "public": _find_public_level(release.measurements.plan),
         "levels": levels,
         "leftOut": list(hierarchy.levels[len(levels) :]),
         "noise": [
@@ -195,6 +197,13 @@ def gather(release: Released) -> Content:
         "file": _name_files(levels[0]["names"][0]),
     }
     return Content(facts, tuple(packed), tuple(packed_figures))
+
+
+def _find_public_level(plan: Plan) -> int:
+    """Return the lowest level whose numbers of groups are public; -1 if there is none."""
+    if not plan.has_public_total:
+        return -1
+    return 0 if plan.public_totals is None else plan.hierarchy.index(plan.public_totals)
 
 
 def _list_classes(sizes: Sizes) -> list[dict[str, Any]]:

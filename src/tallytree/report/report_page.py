@@ -10,10 +10,12 @@ from tallytree.markup import Html, join, name, tag, write_json
 from tallytree.releases.released import Released
 from tallytree.report.map_shapes import ShapeMap
 from tallytree.report.offline_page import build_page, embed_text
+from tallytree.report.range_errors import RangeErrors, pack_errors
 from tallytree.report.report_content import Content, gather
 from tallytree.report.report_sections import (
     write_accuracy,
     write_checks,
+    write_figures,
     write_lead,
     write_privacy,
     write_source,
@@ -30,9 +32,13 @@ SCRIPTS = (
     "map.js",
     "chart.js",
     "downloads.js",
+    "estimates.js",
+    "combiner.js",
     "explorer.js",
 )
 """The parts of the script, in order."""
+UNNAMED = "all"
+"""The name of a root to which nobody gave one."""
 
 
 def write_page(release: Released, verification: Verification, *, shapes: ShapeMap | None = None) -> str:
@@ -44,30 +50,33 @@ def write_page(release: Released, verification: Verification, *, shapes: ShapeMa
             f"The shapes are of level {level}, which is too large for a page and left out of it."
         )
     root, words = content.facts["levels"][0]["names"][0], release.words
-    heading = words.title or f"{root[:100]}: {words.say('groups by size')}"
+    subject = words.say("Groups by size")
+    heading = words.title or (subject if root == UNNAMED else f"{subject} in {root[:100]}")
     parts = {
         "title": tag("title", heading),
-        "heading": name(words.title) if words.title else join(name(root), words.say(": groups by size")),
+        "heading": name(heading),
         "groups": words.say("groups"),
         "Groups": words.say("Groups"),
         "made": str(release.manifest.get("created", ""))[:10],
         "lead": write_lead(release, verification),
+        "figures": write_figures(release, verification),
         "privacy": write_privacy(release),
         "accuracy": write_accuracy(release, content.levels),
         "checks": write_checks(verification),
         "source": write_source(release),
-        "data": _write_data(content, shapes),
+        "data": _write_data(content, pack_errors(release, len(content.levels)), shapes),
     }
     return build_page("page.html", parts, styles=["style.css"], scripts=SCRIPTS)
 
 
-def _write_data(content: Content, shapes: ShapeMap | None) -> Html:
-    facts = dict(content.facts)
+def _write_data(content: Content, errors: RangeErrors, shapes: ShapeMap | None) -> Html:
+    facts = {**content.facts, "sums": errors.facts}
     if shapes is not None:
         facts["map"] = {"level": shapes.level, "width": shapes.width, "height": shapes.height}
     pieces = [embed_text(write_json(facts), "facts", "json")]
     texts = {f"counts-{index}": level.text for index, level in enumerate(content.levels)}
     texts |= {f"figures-{index}": text for index, text in enumerate(content.figures)}
+    texts |= {f"errors-{index}": text for index, text in enumerate(errors.levels)}
     if shapes is not None:
         texts["shapes"] = shapes.text
     pieces += [embed_text(Html(text), key, "base64") for key, text in texts.items()]

@@ -36,12 +36,22 @@ BAR = 1000
 
 
 def write_lead(release: Released, verification: Verification) -> Html:
-    """Write what was released, in a paragraph and a few figures."""
+    """Write what was released, in a paragraph, and what is wrong with it, if anything."""
+    plan, say = release.measurements.plan, release.words.say
+    warning = warn_of_epsilon(plan.epsilon)
+    return join(
+        tag("p", say(describe_release(plan, release.total)), class_="lead"),
+        *([] if verification else [_warn()]),
+        *([tag("p", warning, class_="failed banner")] if warning else []),
+    )
+
+
+def write_figures(release: Released, verification: Verification) -> Html:
+    """Write the release in a few figures."""
     plan, say = release.measurements.plan, release.words.say
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     low, high = get_ends(release.sizes)
     passed = sum(check.passed for check in verification.checks)
-    warning = warn_of_epsilon(plan.epsilon)
     figures = [
         (say("Groups"), f"{release.total:,}", "the public total" if plan.has_public_total else "an estimate"),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
@@ -57,18 +67,13 @@ def write_lead(release: Released, verification: Verification) -> Html:
             _describe_checks(verification),
         ),
     ]
-    return join(
-        tag("p", say(describe_release(plan, release.total)), class_="lead"),
-        *([] if verification else [_warn()]),
-        *([tag("p", warning, class_="failed banner")] if warning else []),
-        tag(
-            "dl",
-            *(
-                tag("div", tag("dt", what), tag("dd", tag("b", value), " ", tag("span", note)))
-                for what, value, note in figures
-            ),
-            class_="figures",
+    return tag(
+        "dl",
+        *(
+            tag("div", tag("dt", what), tag("dd", tag("b", value), " ", tag("span", note)))
+            for what, value, note in figures
         ),
+        class_="figures",
     )
 
 

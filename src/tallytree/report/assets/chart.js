@@ -158,8 +158,8 @@ class Chart {
     const one = (distribution) => {
       const groups = cumulative ? distribution.atMost(size) : distribution.at(size);
       const ends = cumulative ? null : distribution.interval(size);
-      const between = ends ? `, ${showCount(ends[0])} to ${showCount(ends[1])}` : "";
-      return `${showCount(groups)} ${words.groups}${between} (${showShare(groups / (distribution.total || 1))})`;
+      const { value, low, high, share, better } = roundCount(groups, ends, distribution.total);
+      return `${value} ${words.groups}${ends ? `, ${better ? `better ${better}: ` : ""}${low} to ${high}` : ""} (${share})`;
     };
     const what = `Size ${nameSize(size)}${cumulative ? " or smaller" : size === high ? " or larger" : ""}`;
     return b ? `${what}: A ${one(a)}; B ${one(b)}` : `${what}: ${one(a)}`;

@@ -54,7 +54,7 @@ class Regions {
     this.most = new Float64Array(n); // the size up to which nearly all groups are
     this.cells = new Int32Array(n);
     this.start = new Float64Array(n);
-    this.figures = facts.figures.map((figure, place) => ({ ...figure, place, isSize: figure.show === "size", show: figure.show === "size" ? (value) => this.showSize(value) : SHOW[figure.show] }));
+    this.figures = facts.figures.map((figure, place) => ({ ...figure, place, isSize: figure.show === "size", isClass: figure.show === "size" && facts.classes, show: figure.show === "size" ? (value) => this.showSize(value) : SHOW[figure.show] }));
     this.values = new Float64Array(this.figures.length * n).fill(NaN);
     this.ends = new Float64Array(2 * this.figures.length * n).fill(NaN);
     this.children = Array.from({ length: n }, () => []);
@@ -133,6 +133,17 @@ class Regions {
   interval(node, { place }) {
     const at = 2 * (this.figures.length * node + place);
     return Number.isNaN(this.ends[at]) ? null : [this.ends[at], this.ends[at + 1]];
+  }
+
+  /** The number of groups of a region, with no more digits than are known. */
+  showGroups(node) {
+    const figure = this.figures.find(({ column }) => column === "groups");
+    return showFigure(figure, this.groups[node], this.interval(node, figure), this.isPublic(node, figure))[0];
+  }
+
+  /** Whether a key figure of a region is a public fact. */
+  isPublic(node, figure) {
+    return figure.column === "groups" && this.level[node] <= this.facts.public;
   }
 
   /** The sizes that have groups (or an interval), and the groups; read when first asked for. */

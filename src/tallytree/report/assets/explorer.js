@@ -16,11 +16,13 @@ class Explorer {
     this.narrow = window.matchMedia("(max-width: 40rem)");
     this.narrow.addEventListener("change", () => this.#drawSummary());
     byId("explorer").hidden = false;
+    byId("range").closest(".bar").hidden = regions.high - regions.low < FEWEST_SIZES; // all ranges are the same
     const picking = { pick: (node, options) => this.pick(node, options), compare: (node) => this.compare(node) };
     this.icicle = new Icicle(regions, this.shades, picking);
     this.map = mapBytes && new RegionMap(regions, this.shades, mapBytes, picking.pick);
     this.chart = new Chart(byId("chart"), byId("readout"), (from, to) => this.#setRange("own", from, to));
     this.search = new Search(regions, (node) => this.pick(node));
+    this.#offerSums();
     this.#connect();
     this.#explainLeftOut();
     this.map?.shade();
@@ -31,7 +33,10 @@ class Explorer {
   #connect() {
     for (const radio of document.querySelectorAll("input[name=slot]")) {
       radio.checked = radio.value === this.active;
-      radio.addEventListener("change", () => (this.active = radio.value));
+      radio.addEventListener("change", () => {
+        this.active = radio.value;
+        this.#drawAdd();
+      });
     }
     byId("swap").addEventListener("click", () => {
       [this.marks.a, this.marks.b] = [this.marks.b, this.marks.a];
@@ -59,11 +64,27 @@ class Explorer {
     byId("numbers").addEventListener("toggle", () => this.#drawTable());
     byId("save").addEventListener("click", () => download(`${this.#file()}.csv`, listShown(this.regions, this.#nodes(), this.from, this.to)));
     byId("save-all").addEventListener("click", () => download(`${this.regions.facts.file}-regions.csv`, listAll(this.regions)));
+    byId("shade").closest(".bar").hidden = !this.map && this.shades.measures.length === 1;
     byId("shade").append(...this.shades.measures.map(({ column, shade }) => html("option", { value: column }, shade.toLowerCase())));
     if (this.map) {
       byId("views").hidden = false;
       chooseOne(byId("views"), (value) => this.#look(value));
     }
+  }
+
+  /** Several regions together, or why there are none. */
+  #offerSums() {
+    const { why } = this.regions.facts.sums;
+    byId("combine").hidden = byId("to-combine").hidden = false;
+    byId("no-sums").hidden = !why;
+    if (why) return byId("no-sums").replaceChildren(why);
+    this.combiner = new Combiner(this.regions);
+    byId("add").hidden = false;
+    byId("add").addEventListener("click", async () => {
+      const { active, marks } = this;
+      await this.combiner.add(active, [marks[active]]);
+      this.#say(byId(`note-${active}`).textContent);
+    });
   }
 
   #explainLeftOut() {
@@ -76,7 +97,7 @@ class Explorer {
     this.marks[this.active] = node;
     this.cursor = node;
     this.#draw(focus);
-    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${showCount(this.regions.groups[node])} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
+    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${this.regions.showGroups(node)} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
   }
 
   compare(node) {
@@ -157,7 +178,13 @@ class Explorer {
     byId("slot-a-name").textContent = shorten(regions.name(marks.a), 80);
     byId("slot-b-name").textContent = marks.b === null ? "none yet: choose here, then pick" : shorten(regions.name(marks.b), 80);
     byId("slot-b-name").classList.toggle("empty", marks.b === null);
-    byId("swap").disabled = byId("clear").disabled = marks.b === null;
+    byId("swap").hidden = byId("clear").hidden = marks.b === null;
+    this.#drawAdd();
+  }
+
+  #drawAdd() {
+    byId("add").disabled = this.marks[this.active] === null;
+    byId("add").textContent = `Add it to selection ${this.active.toUpperCase()}, below`;
   }
 
   #drawHeading() {
@@ -185,7 +212,7 @@ class Explorer {
 
   #drawSummary() {
     const { regions } = this;
-    const { figures } = regions;
+    const figures = regions.figures.filter(({ hasEnds }) => hasEnds || regions.facts.coverage === null); // every figure has an interval
     const nodes = this.#nodes();
     const table = [[{}, ...figures.map(({ name }) => ({ head: true, content: [name] }))]];
     nodes.forEach((node, i) => {
@@ -193,7 +220,7 @@ class Explorer {
       const name = html("span", { class: "hidden-text" }, ` ${shorten(regions.name(node), 80)}`);
       table.push([{ head: true, content: [badge, name] }, ...figures.map((figure) => ({ content: this.#tellFigure(figure, node) }))]);
     });
-    if (nodes.length === 2) {
+    if (nodes.length === 2 && regions.facts.coverage === null) {
       const less = (figure) => figure.isSize && regions.facts.classes ? NONE : showSigned(regions.value(nodes[0], figure) - regions.value(nodes[1], figure), figure.show === showShare ? showPoints : figure.show);
       table.push([{ head: true, kind: "less", content: ["A − B"] }, ...figures.map((figure) => ({ kind: "less", content: [less(figure)] }))]);
     }
@@ -211,7 +238,7 @@ class Explorer {
   }
 
   #tellFigure(figure, node) {
-    const [value, interval] = showFigure(figure, this.regions.value(node, figure), this.regions.interval(node, figure));
+    const [value, interval] = showFigure(figure, this.regions.value(node, figure), this.regions.interval(node, figure), this.regions.isPublic(node, figure));
     return interval === null ? [value] : [value, html("span", { class: "interval" }, interval)];
   }
 
@@ -274,8 +301,11 @@ class Explorer {
     for (let size = this.from; size <= this.to; size++) if (parts.some((part) => part.at(size) || part.interval(size)?.[1])) sizes.push(size);
     const hasEnds = this.regions.facts.coverage !== null;
     const names = parts.length === 2 ? ["A: ", "B: "] : [""];
-    const columns = names.flatMap((name) => [`${name}${this.regions.words.groups}`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, `${name}up to this size`]);
-    const cells = (part, size) => [showCount(part.at(size)), ...(part.interval(size) ?? []).map(showCount), showShare(part.at(size) / part.total), showCount(part.atMost(size))];
+    const columns = names.flatMap((name) => [`${name}${this.regions.words.groups}`, ...(hasEnds ? [`${name}from`, `${name}to`] : []), `${name}share`, ...(hasEnds ? [] : [`${name}up to this size`])]);
+    const cells = (part, size) => {
+      const { value, low, high, share } = roundCount(part.at(size), part.interval(size), part.total);
+      return hasEnds ? [value, low, high, share] : [value, share, showCount(part.atMost(size))];
+    };
     const skipped = Math.max(0, sizes.length - MOST_ROWS);
     byId("table").replaceChildren(
       html("caption", {}, `Sizes ${this.regions.nameSize(this.from)} to ${this.regions.nameSize(this.to)}; sizes without ${this.regions.words.groups} are left out${skipped ? `, and so are the last ${showCount(skipped)}: the download has them` : ""}.`),

@@ -1,10 +1,11 @@
 // ---- The icicle: levels as columns, regions as bars whose height is their number of groups ----
 
 const LEAST_BAR = 3; // pixels; thinner regions are drawn as one path and are not elements of their own
-const LABEL_BAR = 14;
+const LABEL_BAR = 12;
 const MARKED_BAR = 18; // a region that was picked can always be read
 const ANCESTOR_WIDTH = 30;
 const LEVELS_SHOWN = 3;
+const LEAST_TOLD = 4; // pixels; a third column whose regions have less on average is not drawn
 
 class Icicle {
   constructor(regions, shades, { pick, compare }) {
@@ -31,12 +32,12 @@ class Icicle {
   draw(cursor, marks, focus = false) {
     this.last = [cursor, marks];
     const { regions } = this;
-    const view = cursor === 0 ? 0 : regions.parent[cursor];
     const width = this.box.clientWidth;
     const height = this.box.clientHeight;
     if (!width || !height) return;
+    const view = this.#chooseView(cursor, height);
     this.#place(view, height);
-    this.columns = this.#columns(view, width);
+    this.columns = this.#columns(view, width, height);
     this.#drawHeads();
     const items = [];
     const paths = new Map();
@@ -46,7 +47,7 @@ class Icicle {
         if (this.height[node] >= LEAST_BAR || isMarked) items.push(this.#item(node, column, cursor, marks, height));
         else {
           const shade = this.shades.of(node);
-          const piece = `M${column.x} ${this.top[node].toFixed(2)}h${column.width}v${this.height[node].toFixed(2)}h${-column.width}z`;
+          const piece = `M${column.x} ${this.top[node].toFixed(2)}h${column.width}v${(0.8 * this.height[node]).toFixed(2)}h${-column.width}z`;
           paths.set(shade, (paths.get(shade) ?? "") + piece);
         }
       }
@@ -56,6 +57,21 @@ class Icicle {
     const hadFocus = focus || this.tree.contains(document.activeElement);
     this.tree.replaceChildren(...items);
     if (hadFocus) this.tree.querySelector("[tabindex='0']")?.focus({ preventScroll: true });
+  }
+
+  /** The region whose children are the second column: the cursor's parent, or the cursor if its own would not show. */
+  #chooseView(cursor, height) {
+    const { children, parent } = this.regions;
+    if (cursor === 0) return 0;
+    return children[cursor].length && !this.#canTell(this.#list(children[parent[cursor]]), height) ? cursor : parent[cursor];
+  }
+
+  #list(nodes) {
+    return nodes.flatMap((node) => this.regions.children[node]);
+  }
+
+  #canTell(nodes, height) {
+    return nodes.length * LEAST_TOLD <= height;
   }
 
   /** Where each region below ``view`` stands. Small ones are a little thicker than their groups ask for. */
@@ -68,7 +84,8 @@ class Icicle {
     const spread = (node, depth) => {
       const below = regions.children[node];
       if (!below.length || depth >= LEVELS_SHOWN - 1) return;
-      const least = Math.min(LEAST_BAR, (0.5 * this.height[node]) / below.length);
+      const share = (0.9 * this.height[node]) / below.length;
+      const least = share >= LABEL_BAR ? LABEL_BAR : Math.min(LEAST_BAR, share);
       const rest = this.height[node] - least * below.length;
       const sum = below.reduce((total, child) => total + regions.groups[child], 0);
       let at = this.top[node];
@@ -82,15 +99,15 @@ class Icicle {
     spread(view, 0);
   }
 
-  #columns(view, width) {
+  #columns(view, width, height) {
     const { regions } = this;
     const ancestors = regions.path(view).slice(0, -1).slice(-2);
     const columns = ancestors.map((node, i) => ({ x: i * ANCESTOR_WIDTH, width: ANCESTOR_WIDTH, nodes: [node], depth: regions.level[node] }));
     const start = ancestors.length * ANCESTOR_WIDTH;
     const below = [[view]];
     while (below.length < LEVELS_SHOWN) {
-      const next = below[below.length - 1].flatMap((node) => regions.children[node]);
-      if (!next.length) break;
+      const next = this.#list(below[below.length - 1]);
+      if (!next.length || (below.length > 1 && !this.#canTell(next, height))) break;
       below.push(next);
     }
     const parts = below.map((_, i) => (i === 0 && below.length > 1 ? 0.6 : 1));
@@ -119,13 +136,14 @@ class Icicle {
     const siblings = node === 0 ? [0] : regions.children[regions.parent[node]];
     const marked = [marks.a === node ? "A" : "", marks.b === node ? "B" : ""].join("");
     const tall = Math.max(this.height[node], marked || node === cursor ? MARKED_BAR : 0);
-    const hasLabel = tall >= LABEL_BAR && column.width > 40;
+    const isStrip = column.width <= ANCESTOR_WIDTH;
+    const hasLabel = tall >= LABEL_BAR;
     const depth = regions.level[node];
     const item = html(
       "div",
       {
         role: "treeitem",
-        class: `bar-item shade-${this.shades.of(node)}${marked.includes("A") ? " is-a" : ""}${marked.includes("B") ? " is-b" : ""}${tall < 30 ? " flat" : ""}`,
+        class: `bar-item shade-${this.shades.of(node)}${marked.includes("A") ? " is-a" : ""}${marked.includes("B") ? " is-b" : ""}${isStrip ? " strip" : tall < 30 ? " flat" : ""}`,
         tabindex: node === cursor ? "0" : "-1",
         "data-node": node,
         "aria-level": depth + 1,
@@ -133,11 +151,11 @@ class Icicle {
         "aria-posinset": siblings.length > 1 ? siblings.indexOf(node) + 1 : 1,
         "aria-selected": String(marked !== ""),
         "aria-expanded": regions.children[node].length ? String(column !== this.columns[this.columns.length - 1]) : null,
-        "aria-label": `${shorten(regions.name(node), 150)}, ${showCount(regions.groups[node])} ${regions.words.groups}${marked ? `, region ${marked.split("").join(" and ")}` : ""}`,
+        "aria-label": `${shorten(regions.name(node), 150)}, ${regions.showGroups(node)} ${regions.words.groups}${marked ? `, region ${marked.split("").join(" and ")}` : ""}`,
       },
       hasLabel && marked ? html("span", { class: "badge", "aria-hidden": "true" }, marked) : null,
       hasLabel ? html("bdi", { class: "label", "aria-hidden": "true" }, shorten(regions.name(node), 60)) : null,
-      hasLabel && tall >= 34 ? html("span", { class: "label number", "aria-hidden": "true" }, compact.format(regions.groups[node])) : null,
+      hasLabel && tall >= 34 && !isStrip ? html("span", { class: "label number", "aria-hidden": "true" }, compact.format(regions.groups[node])) : null,
     );
     item.style.left = `${column.x}px`;
     item.style.width = `${column.width - 1}px`;
@@ -192,7 +210,7 @@ function showTip(tip, box, event, node, regions, shades) {
   if (node < 0) return;
   tip.replaceChildren(
     html("bdi", {}, shorten(regions.name(node), 80)),
-    html("span", {}, `${showCount(regions.groups[node])} ${regions.words.groups}, ${shades.describe(node)}`),
+    html("span", {}, `${regions.showGroups(node)} ${regions.words.groups}, ${shades.describe(node)}`),
   );
   const area = box.getBoundingClientRect();
   const x = event.clientX - area.left;
