@@ -133,7 +133,11 @@ FORGERIES: dict[str, tuple[Callable[[Any], object], list[str]]] = {
     "other regions": (lambda m: m["data"].update(regions=[2, 2]), ["statement"]),
     "epsilon": (lambda m: m["privacy"].update(epsilon="1/2"), ["budget", "statement"]),
     "total": (lambda m: m["data"].update(total=1), ["faithfulness", "statement", "solution"]),
-    "mechanism": (lambda m: m["mechanism"].update(name="direct-dp"), ["mechanism", "solution"]),
+    "mechanism": (
+        lambda m: m["mechanism"].update(name="direct-dp", revision=1, options={}),
+        ["mechanism", "solution"],
+    ),
+    "a revision that there is not": (lambda m: m["mechanism"].update(name="direct-dp"), ["mechanism"]),
     "no mechanism": (lambda m: m.update(mechanism=None), ["mechanism", "solution", "schema"]),
     "unknown mechanism": (lambda m: m["mechanism"].update(name="magic"), ["mechanism", "solution"]),
     "unknown option": (lambda m: m["mechanism"].update(options={"magic": 1}), ["mechanism", "solution"]),
