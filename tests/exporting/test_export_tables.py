@@ -124,7 +124,7 @@ def unescape(cell: Any) -> Any:
 
 
 def number_or_text(cell: str | None, name: Any) -> Any:
-    return cell if cell is None or name in (*LEVELS, "level", "size_label") else float(cell)
+    return cell if cell is None or name in (*LEVELS, "level", "size_label", "flag") else float(cell)
 
 
 def test_the_regions_of_a_workbook_have_their_statistics(tmp_path: Path) -> None:

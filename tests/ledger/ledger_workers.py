@@ -29,7 +29,7 @@ from tallytree.errors import LedgerError
 from tallytree.ledger.postgres_store import connect_postgres
 
 EPSILON = "1/10"
-TABLE = "state,size,groups\nGA,1,5\nNY,2,6\n"
+TABLE = "state,size,groups\nGA,1,5000\nNY,2,6000\n"
 
 Work = Callable[[], None]
 

@@ -33,7 +33,7 @@ def make_releases(place: Path) -> Iterator[tt.Release]:
     yield tt.release(counts, rho="1/10", delta="1e-9", words=tt.Words(group="firm", title="Firms"))
     yield tt.release(classes, epsilon=1, total="private", protect="group")
     yield tt.release(counts, epsilon=1, public_totals="state")
-    yield tt.add_intervals(tt.release(classes, epsilon=1), replicates=10)
+    yield tt.add_intervals(tt.release(classes, epsilon=1), replicates=10, keep_replicates=True)
 
 
 @pytest.fixture(scope="module")

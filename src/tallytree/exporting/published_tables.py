@@ -41,6 +41,7 @@ ABOUT = {
     "groups_high": "The upper end of the interval of the true number of groups.",
     "groups_bias": "The estimated bias of the released number: its mean error.",
     "groups_error": "The estimated standard error of the released number.",
+    "flag": "By how far the interval reaches: good, care (usable with care) or noise (mostly noise).",
 }
 STATISTICS = {
     "groups": "The number of groups",
