@@ -345,4 +345,4 @@ def test_what_is_copied_makes_the_release(
     assert (plan.protect, plan.total) == ("person", "private")
     assert [100 * level.loss / plan.epsilon for level in plan.levels] == list(spec["budget"].values())
     there.page.click("#copy-command")
-    there.page.wait_for_function("document.querySelector('#copied').textContent")
+    there.page.wait_for_selector("#copied:not(:empty)", state="attached")
