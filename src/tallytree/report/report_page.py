@@ -31,6 +31,7 @@ SCRIPTS = (
     "icicle.js",
     "map.js",
     "chart.js",
+    "multiples.js",
     "downloads.js",
     "estimates.js",
     "combiner.js",

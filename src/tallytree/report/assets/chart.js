@@ -3,6 +3,116 @@
 const MARGIN = { top: 14, right: 10, bottom: 44, left: 62 };
 const SIDE_BY_SIDE = 12; // pixels a size needs for two bars; below that B is a line
 
+/** What is drawn in a chart of any size, and where. */
+class Plot {
+  /** state: a, b, from, to, measure, axis, cumulative; span: the values that the axis reaches, or none: those of a and b. */
+  constructor(width, height, margin, state, span = null) {
+    Object.assign(this, { width, height, margin, state });
+    this.inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
+    this.bottom = margin.top + this.inner.height;
+    this.band = this.inner.width / (state.to - state.from + 1);
+    this.#scale(span ?? findSpan(state.b ? [state.a, state.b] : [state.a], state));
+  }
+
+  #scale({ most, least }) {
+    const { measure, axis } = this.state;
+    const { bottom } = this;
+    if (axis === "log") {
+      const floor = measure === "share" ? 10 ** Math.floor(Math.log10(least) - 0.001) : 0.5;
+      const top = most * 1.2;
+      const span = Math.log(top / floor);
+      this.y = (value) => (value <= floor ? bottom : bottom - (this.inner.height * Math.log(value / floor)) / span);
+      this.ticks = [];
+      for (let power = Math.ceil(Math.log10(floor) - 1e-9); power <= Math.log10(top); power++) this.ticks.push(10 ** power);
+      const skip = Math.ceil(this.ticks.length / 7);
+      this.ticks = this.ticks.filter((_, i) => i % skip === 0);
+    } else {
+      const step = niceStep(most / 4, measure === "share" ? 0 : 1);
+      const top = Math.max(most * 1.04, step);
+      this.y = (value) => bottom - (this.inner.height * Math.max(value, 0)) / top;
+      this.ticks = [];
+      for (let i = 0; i * step <= top; i++) this.ticks.push(i * step);
+    }
+  }
+
+  x(size) {
+    return this.margin.left + (size - this.state.from) * this.band;
+  }
+
+  showTick(value) {
+    if (this.state.measure !== "share") return compact.format(value);
+    return value ? showShare(value) : "0 %";
+  }
+
+  /** Lines across the chart. */
+  lines(values = this.ticks) {
+    return values.map((value) => svg("line", { x1: this.margin.left, x2: this.width - this.margin.right, y1: this.y(value), y2: this.y(value) }));
+  }
+
+  bars(distribution, kind, offset, width) {
+    const { bottom } = this;
+    let d = "";
+    for (let size = this.state.from; size <= this.state.to; size++) {
+      const value = valueAt(distribution, size, this.state);
+      if (value <= 0) continue;
+      const top = Math.min(this.y(value), bottom - 1); // what is there can be seen
+      d += `M${(this.x(size) + offset).toFixed(2)} ${bottom}V${top.toFixed(2)}h${width.toFixed(2)}V${bottom}z`;
+    }
+    return svg("path", { d, class: `bars bars-${kind}` });
+  }
+
+  line(distribution, kind) {
+    let d = `M${this.x(this.state.from)} ${this.bottom}`;
+    for (let size = this.state.from; size <= this.state.to; size++) {
+      d += `V${this.y(valueAt(distribution, size, this.state)).toFixed(2)}h${this.band.toFixed(3)}`;
+    }
+    return svg("path", { d, class: kind });
+  }
+
+  /** The intervals; those that reach out of the chart end at its top. */
+  whiskers(distribution, offset, kind) {
+    let d = "";
+    if (distribution.lows && !this.state.cumulative) {
+      const cap = Math.min(4, this.band / 5);
+      for (let size = this.state.from; size <= this.state.to; size++) {
+        const [low, high] = endsAt(distribution, size, this.state);
+        if (high <= 0) continue;
+        const x = this.x(size) + offset;
+        const [y1, y2] = [low, high].map((end) => Math.max(this.y(end), this.margin.top));
+        d += `M${x} ${y1}V${y2}M${x - cap} ${y1}h${2 * cap}M${x - cap} ${y2}h${2 * cap}`;
+      }
+    }
+    return svg("path", { d, class: `whiskers whiskers-${kind}` });
+  }
+}
+
+function valueAt(distribution, size, { measure, cumulative }) {
+  const groups = cumulative ? distribution.atMost(size) : distribution.at(size);
+  return measure === "share" ? groups / (distribution.total || 1) : groups;
+}
+
+function endsAt(distribution, size, { measure, cumulative }) {
+  if (!distribution.lows || cumulative) return null;
+  const by = measure === "share" ? distribution.total || 1 : 1;
+  return distribution.interval(size).map((end) => end / by);
+}
+
+/** The largest value or, if wanted, end of an interval, and the least value above zero. */
+function findSpan(distributions, state, { withEnds = true } = {}) {
+  const { from, to } = state;
+  let most = 0;
+  let least = Infinity;
+  for (const distribution of distributions) {
+    for (let size = from; size <= to; size++) {
+      const value = valueAt(distribution, size, state);
+      most = Math.max(most, value, (withEnds && endsAt(distribution, size, state)?.[1]) || 0);
+      if (value > 0) least = Math.min(least, value);
+    }
+  }
+  if (!(most > 0)) most = 1;
+  return { most, least: least <= most ? least : most / 10 };
+}
+
 class Chart {
   /** box: where it is drawn; readout: where one size is told; zoomed: called with a range that was dragged, if that zooms. */
   constructor(box, readout, zoomed = null) {
@@ -22,135 +132,50 @@ class Chart {
     this.width = this.box.clientWidth;
     this.height = this.box.clientHeight;
     if (!this.width) return;
-    this.inner = { width: this.width - MARGIN.left - MARGIN.right, height: this.height - MARGIN.top - MARGIN.bottom };
-    this.band = this.inner.width / (state.to - state.from + 1);
-    this.#scale();
+    this.plot = new Plot(this.width, this.height, MARGIN, state);
     this.cursor = Math.min(Math.max(this.cursor ?? state.from, state.from), state.to);
     this.drawing.setAttribute("viewBox", `0 0 ${this.width} ${this.height}`);
-    this.spot = svg("rect", { class: "spot", y: MARGIN.top, height: this.inner.height });
-    this.brush = svg("rect", { class: "brush", y: MARGIN.top, height: this.inner.height, width: 0 });
+    this.spot = svg("rect", { class: "spot", y: MARGIN.top, height: this.plot.inner.height });
+    this.brush = svg("rect", { class: "brush", y: MARGIN.top, height: this.plot.inner.height, width: 0 });
     this.drawing.replaceChildren(this.#grid(), this.spot, ...this.#bars(), this.#axis(), this.brush);
     this.#read(this.cursor);
   }
 
-  value(distribution, size) {
-    const { measure, cumulative } = this.state;
-    const groups = cumulative ? distribution.atMost(size) : distribution.at(size);
-    return measure === "share" ? groups / (distribution.total || 1) : groups;
-  }
-
-  #ends(distribution, size) {
-    if (!distribution.lows || this.state.cumulative) return null;
-    const by = this.state.measure === "share" ? distribution.total || 1 : 1;
-    return distribution.interval(size).map((end) => end / by);
-  }
-
-  #scale() {
-    const { a, b, from, to, axis } = this.state;
-    let most = 0;
-    let least = Infinity;
-    for (const distribution of b ? [a, b] : [a]) {
-      for (let size = from; size <= to; size++) {
-        const value = this.value(distribution, size);
-        const high = this.#ends(distribution, size)?.[1] ?? value;
-        most = Math.max(most, value, high);
-        if (value > 0) least = Math.min(least, value);
-      }
-    }
-    if (!(most > 0)) most = 1;
-    if (!(least <= most)) least = most / 10;
-    const bottom = MARGIN.top + this.inner.height;
-    if (axis === "log") {
-      const floor = this.state.measure === "share" ? 10 ** Math.floor(Math.log10(least) - 0.001) : 0.5;
-      const top = most * 1.2;
-      const span = Math.log(top / floor);
-      this.y = (value) => (value <= floor ? bottom : bottom - (this.inner.height * Math.log(value / floor)) / span);
-      this.ticks = [];
-      for (let power = Math.ceil(Math.log10(floor) - 1e-9); power <= Math.log10(top); power++) this.ticks.push(10 ** power);
-      const skip = Math.ceil(this.ticks.length / 7);
-      this.ticks = this.ticks.filter((_, i) => i % skip === 0);
-    } else {
-      const step = niceStep(most / 4, this.state.measure === "share" ? 0 : 1);
-      const top = Math.max(most * 1.04, step);
-      this.y = (value) => bottom - (this.inner.height * Math.max(value, 0)) / top;
-      this.ticks = [];
-      for (let i = 0; i * step <= top; i++) this.ticks.push(i * step);
-    }
-  }
-
-  x(size) {
-    return MARGIN.left + (size - this.state.from) * this.band;
-  }
-
   #grid() {
-    const show = this.state.measure === "share" ? (value) => (value ? showShare(value) : "0 %") : (value) => compact.format(value);
-    return svg("g", { class: "grid" }, ...this.ticks.flatMap((value) => [
-      svg("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: this.y(value), y2: this.y(value) }),
-      svg("text", { x: MARGIN.left - 8, y: this.y(value) + 4, "text-anchor": "end" }, show(value)),
-    ]));
+    const { plot } = this;
+    const labels = plot.ticks.map((value) => svg("text", { x: MARGIN.left - 8, y: plot.y(value) + 4, "text-anchor": "end" }, plot.showTick(value)));
+    return svg("g", { class: "grid" }, ...plot.lines(), ...labels);
   }
 
   #axis() {
     const { from, to, high, nameSize, words } = this.state;
-    const step = niceStep(((to - from + 1) * 46) / this.inner.width, 1);
+    const { plot } = this;
+    const { bottom } = plot;
+    const step = niceStep(((to - from + 1) * 46) / plot.inner.width, 1);
     const marks = [];
     for (let size = Math.ceil(from / step) * step; size <= to; size += step) if (size > from || from % step === 0) marks.push(size);
-    if (!marks.includes(from) && (!marks.length || this.x(marks[0]) - this.x(from) > 30)) marks.unshift(from);
-    const bottom = MARGIN.top + this.inner.height;
+    if (!marks.includes(from) && (!marks.length || plot.x(marks[0]) - plot.x(from) > 30)) marks.unshift(from);
     return svg("g", { class: "axis" },
       svg("line", { x1: MARGIN.left, x2: this.width - MARGIN.right, y1: bottom, y2: bottom }),
-      ...marks.map((size) => svg("text", { x: this.x(size) + this.band / 2, y: bottom + 17, "text-anchor": "middle" }, nameSize(size) + (size === high ? "+" : ""))),
-      svg("text", { x: MARGIN.left + this.inner.width / 2, y: bottom + 37, "text-anchor": "middle", class: "quiet" }, this.state.cumulative ? `${words.Groups} of this size or smaller` : words.size),
+      ...marks.map((size) => svg("text", { x: plot.x(size) + plot.band / 2, y: bottom + 17, "text-anchor": "middle" }, nameSize(size) + (size === high ? "+" : ""))),
+      svg("text", { x: MARGIN.left + plot.inner.width / 2, y: bottom + 37, "text-anchor": "middle", class: "quiet" }, this.state.cumulative ? `${words.Groups} of this size or smaller` : words.size),
     );
   }
 
   #bars() {
     const { a, b } = this.state;
-    const gap = this.band >= 3 ? Math.min(this.band * 0.2, 8) : 0;
-    const whole = this.band - gap;
-    if (!b) return [this.#barPath(a, "a", gap / 2, whole), this.#whiskers(a, this.band / 2, "a")];
-    if (this.band >= SIDE_BY_SIDE) {
+    const { plot } = this;
+    const { band } = plot;
+    const gap = findGap(band);
+    const whole = band - gap;
+    if (!b) return [plot.bars(a, "a", gap / 2, whole), plot.whiskers(a, band / 2, "a")];
+    if (band >= SIDE_BY_SIDE) {
       return [
-        this.#barPath(a, "a", gap / 2, whole / 2), this.#barPath(b, "b", gap / 2 + whole / 2, whole / 2),
-        this.#whiskers(a, gap / 2 + whole / 4, "a"), this.#whiskers(b, gap / 2 + (3 * whole) / 4, "b"),
+        plot.bars(a, "a", gap / 2, whole / 2), plot.bars(b, "b", gap / 2 + whole / 2, whole / 2),
+        plot.whiskers(a, gap / 2 + whole / 4, "a"), plot.whiskers(b, gap / 2 + (3 * whole) / 4, "b"),
       ];
     }
-    return [this.#barPath(a, "a", gap / 2, whole), this.#whiskers(a, this.band / 2, "a"), this.#line(b), this.#whiskers(b, this.band / 2, "b")];
-  }
-
-  #barPath(distribution, kind, offset, width) {
-    const bottom = MARGIN.top + this.inner.height;
-    let d = "";
-    for (let size = this.state.from; size <= this.state.to; size++) {
-      const value = this.value(distribution, size);
-      if (value <= 0) continue;
-      const top = Math.min(this.y(value), bottom - 1); // what is there can be seen
-      d += `M${(this.x(size) + offset).toFixed(2)} ${bottom}V${top.toFixed(2)}h${width.toFixed(2)}V${bottom}z`;
-    }
-    return svg("path", { d, class: `bars bars-${kind}` });
-  }
-
-  #line(distribution) {
-    let d = `M${this.x(this.state.from)} ${MARGIN.top + this.inner.height}`;
-    for (let size = this.state.from; size <= this.state.to; size++) {
-      d += `V${this.y(this.value(distribution, size)).toFixed(2)}h${this.band.toFixed(3)}`;
-    }
-    return svg("path", { d, class: "line-b" });
-  }
-
-  #whiskers(distribution, offset, kind) {
-    let d = "";
-    if (distribution.lows && !this.state.cumulative) {
-      const cap = Math.min(4, this.band / 5);
-      for (let size = this.state.from; size <= this.state.to; size++) {
-        const [low, high] = this.#ends(distribution, size);
-        if (high <= 0) continue;
-        const x = this.x(size) + offset;
-        const [y1, y2] = [this.y(low), this.y(high)];
-        d += `M${x} ${y1}V${y2}M${x - cap} ${y1}h${2 * cap}M${x - cap} ${y2}h${2 * cap}`;
-      }
-    }
-    return svg("path", { d, class: `whiskers whiskers-${kind}` });
+    return [plot.bars(a, "a", gap / 2, whole), plot.whiskers(a, band / 2, "a"), plot.line(b, "line-b"), plot.whiskers(b, band / 2, "b")];
   }
 
   describe(size) {
@@ -167,8 +192,8 @@ class Chart {
 
   #read(size) {
     this.cursor = size;
-    this.spot.setAttribute("x", this.x(size));
-    this.spot.setAttribute("width", Math.max(this.band, 2));
+    this.spot.setAttribute("x", this.plot.x(size));
+    this.spot.setAttribute("width", Math.max(this.plot.band, 2));
     const text = this.describe(size);
     this.readout.textContent = text;
     for (const [key, value] of Object.entries({ min: this.state.from, max: this.state.to, now: size, text })) this.handle.setAttribute(`aria-value${key}`, value);
@@ -176,7 +201,7 @@ class Chart {
 
   #sizeAt(event) {
     const x = event.clientX - this.box.getBoundingClientRect().left;
-    return Math.min(this.state.to, Math.max(this.state.from, this.state.from + Math.floor((x - MARGIN.left) / this.band)));
+    return Math.min(this.state.to, Math.max(this.state.from, this.state.from + Math.floor((x - MARGIN.left) / this.plot.band)));
   }
 
   #point(event) {
@@ -190,8 +215,8 @@ class Chart {
     const show = (next) => {
       const [low, high] = [first, this.#sizeAt(next)].sort((p, q) => p - q);
       const wide = Math.abs(next.clientX - event.clientX) > 6 && high > low;
-      this.brush.setAttribute("x", this.x(low));
-      this.brush.setAttribute("width", wide ? (high - low + 1) * this.band : 0);
+      this.brush.setAttribute("x", this.plot.x(low));
+      this.brush.setAttribute("width", wide ? (high - low + 1) * this.plot.band : 0);
       return wide ? [low, high] : null;
     };
     const end = (last) => {
@@ -214,6 +239,11 @@ class Chart {
     event.preventDefault();
     this.#read(Math.min(to, Math.max(from, this.cursor + step)));
   }
+}
+
+/** How far bars are from each other. */
+function findGap(band) {
+  return band >= 3 ? Math.min(band * 0.2, 8) : 0;
 }
 
 /** The next of 1, 2, 5, 10, 20, ... */

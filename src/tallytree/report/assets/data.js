@@ -148,11 +148,12 @@ class Regions {
 
   /** The sizes that have groups (or an interval), and the groups; read when first asked for. */
   distribution(node) {
-    if (!this.decoded.has(node)) this.decoded.set(node, this.#decode(node));
+    if (!this.decoded.has(node)) this.decoded.set(node, this.decode(node));
     return this.decoded.get(node);
   }
 
-  #decode(node) {
+  /** The same, read anew: for those who look at a whole level once. */
+  decode(node) {
     const reader = new Reader(this.buffers[this.level[node]], this.start[node]);
     const n = this.cells[node];
     const hasIntervals = this.facts.coverage !== null;

@@ -22,6 +22,7 @@ class Explorer {
     this.map = mapBytes && new RegionMap(regions, this.shades, mapBytes, picking.pick);
     this.chart = new Chart(byId("chart"), byId("readout"), (from, to) => this.#setRange("own", from, to));
     this.search = new Search(regions, (node) => this.pick(node));
+    this.multiples = regions.levels.length > 1 ? new Multiples(regions, (node) => this.#open(node)) : null;
     this.#offerSums();
     this.#connect();
     this.#explainLeftOut();
@@ -98,6 +99,13 @@ class Explorer {
     this.cursor = node;
     this.#draw(focus);
     this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${this.regions.showGroups(node)} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
+  }
+
+  /** Picks a region somewhere else on the page, and leads the reader to it. */
+  #open(node) {
+    this.pick(node);
+    byId("slots").scrollIntoView({ block: "start" });
+    byId("region-name").focus({ preventScroll: true });
   }
 
   compare(node) {
@@ -192,8 +200,7 @@ class Explorer {
     const title = byId("region-name");
     title.replaceChildren(html("bdi", {}, regions.name(marks.a)));
     if (marks.b !== null) title.append(html("span", { class: "quiet" }, " beside "), html("bdi", {}, regions.name(marks.b)));
-    if (title.textContent.length > 200) title.setAttribute("tabindex", "0"); // it scrolls
-    else title.removeAttribute("tabindex");
+    title.tabIndex = title.textContent.length > 200 ? 0 : -1; // it scrolls, or can be led to
     const path = regions.path(marks.a);
     byId("crumbs").replaceChildren(
       ...path.flatMap((node, depth) => {
@@ -270,6 +277,7 @@ class Explorer {
     for (const id of ["from", "to"]) byId(id).closest("label").hidden = Boolean(this.regions.facts.classes); // numbers that nobody knows
     this.#drawChart();
     this.#drawTable();
+    this.multiples?.show(this.marks, this.from, this.to);
   }
 
   #readRange() {
