@@ -25,8 +25,12 @@ from tallytree.intervals.region_sets import locate
 from tallytree.intervals.replicates import draw_replicates
 from tallytree.intervals.selections import select
 from tallytree.releases.flags import LIMITS
-from tallytree.releases.interval_reach import find_student_quantile
-from tallytree.releases.kept_replicates import KeptReplicates, Replicate, ReplicateKeeper
+from tallytree.releases.kept_replicates import (
+    KeptReplicates,
+    Replicate,
+    ReplicateKeeper,
+    find_student_quantile,
+)
 from tests.commands import Run
 
 Ints = npt.NDArray[np.int64]

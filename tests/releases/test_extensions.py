@@ -189,5 +189,4 @@ def test_a_figure_from_outside_is_in_the_report(monkeypatch: pytest.MonkeyPatch)
         "show": "share",
         "grid": 10**9,
         "shade": "Share of 3 and more",
-        "hasEnds": True,
     }

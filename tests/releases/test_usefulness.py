@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import IntervalsError
-from tallytree.releases.flags import FLAGS, LIMITS, read_limits
+from tallytree.releases.flags import FLAGS, LIMITS, read_limits, round_to_interval
 from tallytree.releases.manifest import seal
-from tallytree.releases.roundings import round_to_interval
 from tallytree.releases.usefulness import warn_of_noise
 from tallytree.report.report_page import write_page
 from tests.commands import Run

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.releases.flags import round_to_interval
 from tallytree.releases.released import MAKER
-from tallytree.releases.roundings import round_to_interval
 from tallytree.report import range_errors
 from tallytree.report.report_page import write_page
 from tests.browsers import IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import FolderError
-from tallytree.releases.interval_reach import FEWEST
-from tallytree.releases.kept_replicates import KeptReplicates
+from tallytree.releases.kept_replicates import FEWEST, KeptReplicates
 from tallytree.releases.released import MAKER
 from tallytree.report import range_errors
 from tallytree.report.range_errors import COARSE, FINE, choose_starts, pack_errors

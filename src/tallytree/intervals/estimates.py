@@ -25,11 +25,9 @@ from tallytree.errors import IntervalsError
 from tallytree.intervals.selections import Selection
 from tallytree.markup import tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import show_short
-from tallytree.releases.flags import FLAGS, Flag, FlagLimits
-from tallytree.releases.interval_reach import FEWEST, ROUNDING, find_reach
-from tallytree.releases.kept_replicates import KeptReplicates, Replicate
+from tallytree.releases.flags import FLAGS, Flag, FlagLimits, Rounded, round_to_interval
+from tallytree.releases.kept_replicates import FEWEST, ROUNDING, KeptReplicates, Replicate, find_reach
 from tallytree.releases.release_columns import make_pandas, make_polars
-from tallytree.releases.roundings import Rounded, round_to_interval
 from tallytree.sizes import SizeClasses
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from tallytree.progress import Progress, count_processors, no_progress
 from tallytree.releases.flags import LIMITS, FlagLimits
 from tallytree.releases.interval_bounds import Intervals
 from tallytree.releases.kept_replicates import Replicate, ReplicateKeeper
+from tallytree.releases.manifest import find_origin
 from tallytree.releases.released import MAKER, Kind, Released
-from tallytree.releases.revisions import find_origin
 from tallytree.sizes import Sizes, count_sizes, find_whole
 from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
 

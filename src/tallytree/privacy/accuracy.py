@@ -51,6 +51,7 @@ COVERED = 0.95
 ANSWERS = {
     "sizes": "the number of groups of one size in one region",
     "cumulative": "the number of groups of up to some size in one region",
+    "above": "the number of groups of at least some size in one region",
     "chain": "a running number of groups over the sizes and the regions of the level",
 }
 """What one measured answer is, by the name of the query."""

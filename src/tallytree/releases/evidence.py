@@ -23,8 +23,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import say_taken_on_trust
 from tallytree.privacy.plan import Plan
 from tallytree.releases.contrasts import measure_scatter
-from tallytree.releases.manifest import Manifest, read_schema, seal, state_privacy
-from tallytree.releases.revisions import find_origin
+from tallytree.releases.manifest import Manifest, find_origin, read_schema, seal, state_privacy
 from tallytree.releases.statement import ENFORCED
 from tallytree.solvers.checks import Check, skip
 from tallytree.solvers.solution import Solution

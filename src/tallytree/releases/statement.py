@@ -186,13 +186,13 @@ def _describe_sizes(sizes: Sizes) -> str:
     return f"the range of sizes: {low} to {high}; a larger group counts at {high}{smaller}"
 
 
-def describe_release(plan: Plan, total: int) -> str:
-    """Describe what was released, in a sentence or two."""
+def describe_release(plan: Plan, total: str) -> str:
+    """Describe what was released, in a sentence or two; ``total`` with the digits that are known."""
     regions = sum(plan.shape(index)[0] for index in range(len(plan.levels)))
     where = f"each of {regions:,} regions, on {len(plan.levels)} levels" if regions > 1 else "one region"
     return (
         f"This page shows how many groups of each size, {_name_sizes(plan.sizes)}, there are in {where}: "
-        f"{total:,} groups in all. The counts are not exact. Noise was added to them before anybody saw "
+        f"{total} groups in all. The counts are not exact. Noise was added to them before anybody saw "
         f"them, so that they tell about regions rather than about any one {plan.protect}."
     )
 

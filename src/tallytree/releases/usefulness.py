@@ -61,12 +61,12 @@ class LevelUsefulness:
             "count.",
         ]
         errors = [
-            f"{what} to {_percent(error)}"
+            f"{_percent(error)} from the {what}"
             for what, error in (("number of groups", self.groups_error), ("mean size", self.mean_error))
             if error
         ]
         if errors:
-            words.append(f"In a typical region, intervals hold the {' and the '.join(errors)}.")
+            words.append(f"In a typical region, the interval reaches {' and '.join(errors)}.")
         return " ".join(words)
 
 

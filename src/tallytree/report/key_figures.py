@@ -74,19 +74,22 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-def list_figures(sizes: Sizes) -> list[Figure]:
-    """Return the figures of regions with these sizes."""
+def list_figures(sizes: Sizes, bounds: SummaryBounds | None = None) -> list[Figure]:
+    """Return the figures of regions with these sizes; where there are intervals, those that have one."""
     told = {statistic.name for statistic in list_statistics(sizes)}
     low, high = get_ends(sizes)
-    some = [figure for figure in FIGURES if figure.statistic is None or figure.statistic in told]
+    told &= set(told if bounds is None else bounds.names)
+    some = [
+        figure
+        for figure in FIGURES
+        if (bounds is None if figure.statistic is None else figure.statistic in told)
+    ]
     if isinstance(sizes, SizeClasses):  # a class is no single size
         return [figure for figure in some if figure.size is None]
     return [figure for figure in some if figure.size is None or low <= figure.size <= high]
 
 
-def describe_figures(
-    figures: Sequence[Figure], bounds: SummaryBounds | None, words: Words
-) -> list[dict[str, object]]:
+def describe_figures(figures: Sequence[Figure], words: Words) -> list[dict[str, object]]:
     """Describe the figures for the page."""
     titles = {"size_mean": words.mean, "size_mean_least": words.mean_least}
     return [
@@ -96,7 +99,6 @@ def describe_figures(
             "show": figure.show,
             "grid": GRIDS[figure.show],
             "shade": figure.shade and words.say(figure.shade),
-            "hasEnds": bounds is not None and figure.statistic in bounds.names,
         }
         for figure in figures
     ]
@@ -115,7 +117,7 @@ def list_numbers(
         grid = GRIDS[figure.show]
         value = np.concatenate([figure.find(part) for part in parts]).astype(np.float64)
         columns.append(_number(value, value, grid)[0])
-        if bounds is not None and figure.statistic in bounds.names:
+        if bounds is not None and figure.statistic is not None:
             place = bounds.names.index(figure.statistic)
             columns += _number(bounds.low[:, place], bounds.high[:, place], grid)
     return np.column_stack(columns)

@@ -16,6 +16,22 @@ POLICY = (
 )
 """What a page may load: its own script and style, by their digests, and nothing else."""
 
+HEAD = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{{policy}}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="tallytree">
+<link rel="icon" href="data:,">
+{{title}}
+<style>{{style}}</style>
+</head>
+"""
+"""What all pages begin with: a template holds the rest."""
+
 HOME = "tallytree.report"
 """The part of the package whose assets all pages share."""
 
@@ -28,7 +44,7 @@ def build_page(
     scripts: Sequence[str],
     home: str = HOME,
 ) -> str:
-    """Fill a template of ``home``; its styles and scripts are joined, in order.
+    """Fill the head of all pages and a template of ``home``; its styles and scripts are joined, in order.
 
     Assets are taken from the folder ``assets`` of ``home`` or, if there is none of that name, from those that
     all pages share.
@@ -37,7 +53,7 @@ def build_page(
     script = Html(_join_scripts([_read(name, home) for name in scripts]))
     filled = {**parts, "policy": _write_policy(script=script, style=style), "style": style, "script": script}
     # In one pass: what is filled in is not searched again, whatever it holds.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(filled[found[1]]), _read(template, home))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(filled[found[1]]), HEAD + _read(template, home))
 
 
 def embed_text(text: Html, key: str, kind: str) -> Html:

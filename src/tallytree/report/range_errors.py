@@ -18,8 +18,13 @@ import numpy.typing as npt
 
 from tallytree.errors import FolderError
 from tallytree.releases.interval_bounds import Intervals
-from tallytree.releases.interval_reach import FEWEST, find_reach
-from tallytree.releases.kept_replicates import KeptReplicates, LevelChanges
+from tallytree.releases.kept_replicates import (
+    FEWEST,
+    ROUNDING,
+    KeptReplicates,
+    LevelChanges,
+    find_reach,
+)
 from tallytree.releases.released import Released
 from tallytree.report.report_content import encode, fold, write_bytes
 from tallytree.sizes import SizeClasses, Sizes, list_edges
@@ -107,6 +112,7 @@ def _describe(
         "replicates": number,
         "kept": kept.number,
         "fewest": FEWEST,
+        "rounding": ROUNDING,
         "reaches": [find_reach(found.coverage, errors) for errors in range(FEWEST, number + 1)],
         "flags": {"good": float(limits.good), "care": float(limits.care), "about": limits.describe()},
         "mean": words.mean_least if isinstance(release.sizes, SizeClasses) else words.mean,

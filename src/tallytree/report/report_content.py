@@ -160,7 +160,7 @@ def gather(release: Released) -> Content:
     levels: list[dict[str, Any]] = []
     packed: list[PackedLevel] = []
     packed_figures: list[str] = []
-    figures = list_figures(release.sizes)
+    figures = list_figures(release.sizes, None if found is None else found.summaries[0])
     regions = room = 0
     for index, name in enumerate(hierarchy.levels):
         regions += release.measurements.plan.shape(index)[0]
@@ -187,7 +187,7 @@ def gather(release: Released) -> Content:
             {"answer": release.words.say(level.answer), "deviation": level.deviation, "reach": level.reach}
             for level in find_accuracy(release.measurements.plan)[: len(levels)]
         ],
-        "figures": describe_figures(figures, None if found is None else found.summaries[0], release.words),
+        "figures": describe_figures(figures, release.words),
         "words": {
             "groups": release.words.say("groups"),
             "Groups": release.words.say("Groups"),

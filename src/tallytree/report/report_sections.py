@@ -12,6 +12,7 @@ from tallytree.markup import Html, join, name, tag
 from tallytree.privacy.accuracy import LevelAccuracy, find_accuracy
 from tallytree.privacy.budget import show_exact, show_short
 from tallytree.privacy.plan import Plan
+from tallytree.releases.flags import FLAGS, round_to_interval
 from tallytree.releases.released import Released
 from tallytree.releases.statement import (
     ENFORCED,
@@ -40,10 +41,49 @@ def write_lead(release: Released, verification: Verification) -> Html:
     plan, say = release.measurements.plan, release.words.say
     warning = warn_of_epsilon(plan.epsilon)
     return join(
-        tag("p", say(describe_release(plan, release.total)), class_="lead"),
+        tag("p", say(describe_release(plan, _tell_total(release)[0])), class_="lead"),
         *([] if verification else [_warn()]),
+        *_warn_of_levels(release),
         *([tag("p", warning, class_="failed banner")] if warning else []),
     )
+
+
+def _tell_total(release: Released) -> tuple[str, str]:
+    """Return the number of groups, with the digits that are known, and what it is."""
+    if release.measurements.plan.has_public_total:
+        return f"{release.total:,}", "the public total, exact"
+    bounds = None if release.intervals is None else release.intervals.summaries[0]
+    if bounds is None or "groups" not in bounds.names:
+        return f"{release.total:,}", "an estimate"
+    place = bounds.names.index("groups")
+    shown = round_to_interval(release.total, *(float(ends[0, place]) for ends in (bounds.low, bounds.high)))
+    return shown.value, f"an estimate: {shown.low} to {shown.high}"
+
+
+def _warn_of_levels(release: Released) -> list[Html]:
+    """Warn of levels whose counts are mostly noise; without intervals, of noise above the public total."""
+    levels = [level.level for level in release.usefulness if level.verdict == "noise"]
+    if release.usefulness and not levels:
+        return []
+    if levels:
+        said: list[Html | str] = [
+            tag("strong", "Mostly noise: "),
+            f"the counts of level{'s'[: len(levels) > 1]} ",
+            *_list_names(levels),
+            ". Do not rely on them one by one: ",
+            tag("a", "how useful each level is", href="#accuracy"),
+            ".",
+        ]
+    else:
+        drowned = warn_of_noise(release.measurements.plan, release.total)
+        said = [release.words.say(drowned)] if drowned else []
+    return [tag("p", *said, class_="failed banner")] if said else []
+
+
+def _list_names(names: Sequence[str]) -> list[Html | str]:
+    """Return names with commas between them, and 'and' before the last one."""
+    between = ["", *[", "] * (len(names) - 2), " and "][: len(names)]
+    return [piece for comma, each in zip(between, names, strict=True) for piece in (comma, name(each, 60))]
 
 
 def write_figures(release: Released, verification: Verification) -> Html:
@@ -53,7 +93,7 @@ def write_figures(release: Released, verification: Verification) -> Html:
     low, high = get_ends(release.sizes)
     passed = sum(check.passed for check in verification.checks)
     figures = [
-        (say("Groups"), f"{release.total:,}", "the public total" if plan.has_public_total else "an estimate"),
+        (say("Groups"), *_tell_total(release)),
         ("Regions", f"{regions:,}", f"on {len(plan.levels)} level{'s'[: len(plan.levels) > 1]}"),
         (
             ("Classes", f"{count_sizes(plan.sizes)}", f"of sizes, from {low:,} to {high:,} and more")
@@ -61,6 +101,7 @@ def write_figures(release: Released, verification: Verification) -> Html:
             else ("Sizes", f"{low:,} to {high:,}", say(f"larger groups count at {high:,}"))
         ),
         ("Epsilon", show_short(plan.epsilon), describe_epsilon(plan)),
+        *_judge_levels(release),
         (
             "Checks",
             f"{passed} of {len(verification.checks)}",
@@ -75,6 +116,16 @@ def write_figures(release: Released, verification: Verification) -> Html:
         ),
         class_="figures",
     )
+
+
+def _judge_levels(release: Released) -> list[tuple[str, str, str]]:
+    """Return the worst verdict on a level, and how many levels have it; nothing without intervals."""
+    verdicts = [level.verdict for level in release.usefulness]
+    if not verdicts:
+        return []
+    worst = max(verdicts, key=list(FLAGS).index)
+    many = f"the counts of {verdicts.count(worst)} of {len(verdicts)} levels"
+    return [("Usefulness", FLAGS[worst], "the counts of all levels" if len(set(verdicts)) == 1 else many)]
 
 
 def _describe_checks(verification: Verification) -> str:
@@ -217,9 +268,9 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
         [
             name(level.name),
             say(level.answer),
-            f"{level.deviation:,.3g}" if level.deviation < 1000 else f"{level.deviation:,.0f}",
-            f"± {level.reach:,}",
-            f"{typical[index]:,.0f}" if index < len(typical) else "not on this page",
+            _show_deviation(level),
+            f"±\N{NO-BREAK SPACE}{level.reach:,}",
+            f"about {float(f'{typical[index]:.2g}'):,.0f}" if index < len(typical) else "not on this page",
         ]
         for index, level in enumerate(found)
     ]
@@ -253,11 +304,14 @@ def write_accuracy(release: Released, packed: Sequence[PackedLevel]) -> Html:
     return tag("div", tag("div", *words), tag("div", *numbers), class_="columns")
 
 
+def _show_deviation(level: LevelAccuracy) -> str:
+    return f"{level.deviation:,.3g}" if level.deviation < 1000 else f"{level.deviation:,.0f}"
+
+
 def _write_usefulness(release: Released) -> list[Html]:
-    """Write how useful the numbers of each level are, or that the noise leaves nothing useful."""
+    """Write how useful the numbers of each level are, if that is known."""
     if not release.usefulness:
-        drowned = warn_of_noise(release.measurements.plan, release.total)
-        return [tag("p", release.words.say(drowned), class_="failed banner")] if drowned else []
+        return []
     levels = [
         tag("li", tag("b", name(level.level)), ": ", release.words.say(level.describe()))
         for level in release.usefulness
@@ -285,7 +339,7 @@ def _draw_deviations(found: Sequence[LevelAccuracy], caption: str) -> Html:
                 preserveAspectRatio="none",
                 aria_hidden="true",
             ),
-            tag("span", f"± {level.deviation:,.1f}", class_="much"),
+            tag("span", f"±\N{NO-BREAK SPACE}{_show_deviation(level)}", class_="much"),
             class_="row",
         )
         for level in found

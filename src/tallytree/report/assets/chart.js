@@ -41,7 +41,7 @@ class Plot {
 
   showTick(value) {
     if (this.state.measure !== "share") return compact.format(value);
-    return value ? showShare(value) : "0 %";
+    return `${threeDigits.format(100 * value)}\u00a0%`;
   }
 
   /** Lines across the chart. */
@@ -69,18 +69,17 @@ class Plot {
     return svg("path", { d, class: kind });
   }
 
-  /** The intervals; those that reach out of the chart end at its top. */
+  /** The intervals; one that reaches out of the chart has no end at its top. */
   whiskers(distribution, offset, kind) {
     let d = "";
-    if (distribution.lows && !this.state.cumulative) {
-      const cap = Math.min(4, this.band / 5);
-      for (let size = this.state.from; size <= this.state.to; size++) {
-        const [low, high] = endsAt(distribution, size, this.state);
-        if (high <= 0) continue;
-        const x = this.x(size) + offset;
-        const [y1, y2] = [low, high].map((end) => Math.max(this.y(end), this.margin.top));
-        d += `M${x} ${y1}V${y2}M${x - cap} ${y1}h${2 * cap}M${x - cap} ${y2}h${2 * cap}`;
-      }
+    const cap = Math.min(4, this.band / 5);
+    for (let size = this.state.from; size <= this.state.to; size++) {
+      const [low, high] = endsAt(distribution, size, this.state) ?? [0, 0];
+      if (high <= 0) continue;
+      const x = this.x(size) + offset;
+      const ends = [low, high].map((end) => this.y(end));
+      const [y1, y2] = ends.map((y) => Math.max(y, this.margin.top));
+      d += `M${x} ${y1}V${y2}${ends.filter((y) => y >= this.margin.top).map((y) => `M${x - cap} ${y}h${2 * cap}`).join("")}`;
     }
     return svg("path", { d, class: `whiskers whiskers-${kind}` });
   }
@@ -92,8 +91,8 @@ function valueAt(distribution, size, { measure, cumulative }) {
 }
 
 function endsAt(distribution, size, { measure, cumulative }) {
-  if (!distribution.lows || cumulative) return null;
-  const by = measure === "share" ? distribution.total || 1 : 1;
+  if (!distribution.lows || cumulative || (measure === "share" && !distribution.total)) return null;
+  const by = measure === "share" ? distribution.total : 1;
   return distribution.interval(size).map((end) => end / by);
 }
 

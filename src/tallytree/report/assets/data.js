@@ -55,6 +55,7 @@ class Regions {
     this.cells = new Int32Array(n);
     this.start = new Float64Array(n);
     this.figures = facts.figures.map((figure, place) => ({ ...figure, place, isSize: figure.show === "size", isClass: figure.show === "size" && facts.classes, show: figure.show === "size" ? (value) => this.showSize(value) : SHOW[figure.show] }));
+    this.groupsFigure = this.figures.find(({ column }) => column === "groups");
     this.values = new Float64Array(this.figures.length * n).fill(NaN);
     this.ends = new Float64Array(2 * this.figures.length * n).fill(NaN);
     this.children = Array.from({ length: n }, () => []);
@@ -87,11 +88,11 @@ class Regions {
   #readFigures(bytes, depth) {
     const reader = new Reader(bytes);
     for (let node = this.first[depth]; node < this.first[depth] + this.levels[depth].names.length; node++) {
-      for (const { place, grid, hasEnds } of this.figures) {
+      for (const { place, grid } of this.figures) {
         const at = this.figures.length * node + place;
         const value = reader.next() - 1;
         if (value >= 0) this.values[at] = value / grid;
-        if (!hasEnds) continue;
+        if (this.facts.coverage === null) continue;
         const low = reader.next() - 1;
         const high = low + reader.next();
         if (low >= 0) this.ends.set([low / grid, high / grid], 2 * at);
@@ -135,10 +136,20 @@ class Regions {
     return Number.isNaN(this.ends[at]) ? null : [this.ends[at], this.ends[at + 1]];
   }
 
-  /** The number of groups of a region, with no more digits than are known. */
+  /** A key figure of a region as text, with no more digits than are known, and its interval or null. */
+  tell(node, figure) {
+    return showFigure(figure, this.value(node, figure), this.interval(node, figure), this.isPublic(node, figure));
+  }
+
+  /** The number of groups of a region. */
   showGroups(node) {
-    const figure = this.figures.find(({ column }) => column === "groups");
-    return showFigure(figure, this.groups[node], this.interval(node, figure), this.isPublic(node, figure))[0];
+    return this.tell(node, this.groupsFigure)[0];
+  }
+
+  /** The same with its interval. */
+  describeGroups(node) {
+    const [value, interval] = this.tell(node, this.groupsFigure);
+    return `${value} ${this.words.groups}${interval === null ? "" : `, ${interval}`}`;
   }
 
   /** Whether a key figure of a region is a public fact. */

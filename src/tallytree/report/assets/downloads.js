@@ -17,26 +17,28 @@ function regionColumns(regions, node) {
 }
 
 function listShown(regions, nodes, from, to) {
-  const ends = regions.facts.coverage === null ? [] : ["groups_low", "groups_high"];
+  const hasEnds = regions.facts.coverage !== null;
+  const ends = hasEnds ? ["groups_low", "groups_high"] : [];
   const classes = regions.facts.classes;
-  const rows = [[...regions.levels.map((level) => level.name), "level", "size", ...(classes ? ["size_high"] : []), "groups", ...ends, "share", "groups_up_to_size"]];
+  const rows = [[...regions.levels.map((level) => level.name), "level", "size", ...(classes ? ["size_high"] : []), "groups", ...ends, "share", ...(hasEnds ? [] : ["groups_up_to_size"])]];
   for (const node of nodes) {
     const distribution = regions.distribution(node);
     const place = regionColumns(regions, node);
     for (let size = from; size <= to; size++) {
       const groups = distribution.at(size);
       const own = classes ? [classes[size].first, classes[size].last ?? ""] : [size];
-      rows.push([...place, ...own, groups, ...(distribution.interval(size) ?? []), distribution.total ? groups / distribution.total : NaN, distribution.atMost(size)]);
+      rows.push([...place, ...own, groups, ...(distribution.interval(size) ?? []), distribution.total ? groups / distribution.total : NaN, ...(hasEnds ? [] : [distribution.atMost(size)])]);
     }
   }
   return csv(rows);
 }
 
 function listAll(regions) {
-  const names = ({ column, hasEnds }) => [column, ...(hasEnds ? [`${column}_low`, `${column}_high`] : [])];
+  const hasEnds = regions.facts.coverage !== null;
+  const names = ({ column }) => [column, ...(hasEnds ? [`${column}_low`, `${column}_high`] : [])];
   const rows = [[...regions.levels.map((level) => level.name), "level", ...regions.figures.flatMap(names)]];
   for (let node = 0; node < regions.count; node++) {
-    const values = (figure) => [regions.value(node, figure), ...(figure.hasEnds ? (regions.interval(node, figure) ?? [NaN, NaN]) : [])];
+    const values = (figure) => [regions.value(node, figure), ...(hasEnds ? (regions.interval(node, figure) ?? [NaN, NaN]) : [])];
     rows.push([...regionColumns(regions, node), ...regions.figures.flatMap(values)]);
   }
   return csv(rows);

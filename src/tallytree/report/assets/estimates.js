@@ -93,10 +93,8 @@ function subtract(one, other) {
   };
 }
 
-const ROUNDING = 1e-9; // as in interval_reach.py
-
 /** A number with its interval: around the number less its bias, as wide as Student's t says for so many errors. */
-function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest, reaches, flags }) {
+function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest, rounding, reaches, flags }) {
   if (!Number.isFinite(value)) return { value, low: NaN, high: NaN, isExact: false, flag: "" };
   const errors = Array.from(made, (each, k) => each - known[k]).filter(Number.isFinite);
   let [low, high] = [least, most];
@@ -106,7 +104,7 @@ function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest
     const squares = errors.reduce((sum, each) => sum + (each - bias) ** 2, 0);
     const reach = reaches[errors.length - fewest] * Math.sqrt(squares / (errors.length - 1));
     [low, high] = [value - bias - reach, value - bias + reach];
-    if (isWhole) [low, high] = [Math.floor(low + ROUNDING), Math.ceil(high - ROUNDING)];
+    if (isWhole) [low, high] = [Math.floor(low + rounding), Math.ceil(high - rounding)];
     [low, high] = [low, high].map((end) => Math.min(Math.max(end, least), most));
   }
   const reach = Math.max(high - value, value - low);

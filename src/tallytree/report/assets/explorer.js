@@ -65,7 +65,8 @@ class Explorer {
     byId("numbers").addEventListener("toggle", () => this.#drawTable());
     byId("save").addEventListener("click", () => download(`${this.#file()}.csv`, listShown(this.regions, this.#nodes(), this.from, this.to)));
     byId("save-all").addEventListener("click", () => download(`${this.regions.facts.file}-regions.csv`, listAll(this.regions)));
-    byId("shade").closest(".bar").hidden = !this.map && this.shades.measures.length === 1;
+    byId("shade").closest("label").hidden = this.shades.measures.length === 1;
+    byId("cumulative").closest("label").hidden = this.regions.facts.coverage !== null; // there are no intervals of sums
     byId("shade").append(...this.shades.measures.map(({ column, shade }) => html("option", { value: column }, shade.toLowerCase())));
     if (this.map) {
       byId("views").hidden = false;
@@ -98,7 +99,7 @@ class Explorer {
     this.marks[this.active] = node;
     this.cursor = node;
     this.#draw(focus);
-    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${this.regions.showGroups(node)} ${this.regions.words.groups}, ${this.shades.describe(node)}.`);
+    this.#say(`Region ${this.active.toUpperCase()}: ${shorten(this.regions.name(node))}, ${this.regions.describeGroups(node)}; ${this.shades.describe(node)}.`);
   }
 
   /** Picks a region somewhere else on the page, and leads the reader to it. */
@@ -219,7 +220,7 @@ class Explorer {
 
   #drawSummary() {
     const { regions } = this;
-    const figures = regions.figures.filter(({ hasEnds }) => hasEnds || regions.facts.coverage === null); // every figure has an interval
+    const { figures } = regions;
     const nodes = this.#nodes();
     const table = [[{}, ...figures.map(({ name }) => ({ head: true, content: [name] }))]];
     nodes.forEach((node, i) => {
@@ -245,7 +246,7 @@ class Explorer {
   }
 
   #tellFigure(figure, node) {
-    const [value, interval] = showFigure(figure, this.regions.value(node, figure), this.regions.interval(node, figure), this.regions.isPublic(node, figure));
+    const [value, interval] = this.regions.tell(node, figure);
     return interval === null ? [value] : [value, html("span", { class: "interval" }, interval)];
   }
 
@@ -298,7 +299,8 @@ class Explorer {
     this.chart.draw({ ...this.show, a, b, from, to, high: this.regions.facts.classes ? null : this.regions.high, nameSize, words });
     const shown = (d) => d.atMost(to) - d.atMost(from - 1);
     const outside = a.total - shown(a);
-    const rest = outside > 0 ? ` ${showCount(outside)} ${words.groups} of A are outside this range.` : "";
+    const many = this.regions.facts.coverage === null ? showCount(outside) : "Some"; // whose number has no interval
+    const rest = outside > 0 ? ` ${many} ${words.groups} of A are outside this range.` : "";
     byId("chart-title").textContent = `${this.show.measure === "share" ? `Share of ${words.groups}` : words.Groups} by size, ${nameSize(from)} to ${nameSize(to)}${this.show.cumulative ? ", cumulative" : ""}.${rest}`;
   }
 

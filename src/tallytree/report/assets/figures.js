@@ -7,9 +7,10 @@ function showFigure(figure, value, ends, isPublic) {
   if (isPublic) return [figure.show(value), "public, exact"];
   if (!ends) return [figure.show(value), null];
   const [low, high] = ends;
-  const middle = (low + high) / 2;
   const shown = figure.isClass ? [value, low, high].map(figure.show) : roundToInterval(value, low, high);
   const interval = tellEnds(shown[1], shown[2]);
-  if ((value >= low && value <= high) || figure.isSize) return [shown[0], interval];
-  return [shown[0], `better ${roundToInterval(middle, low, high)[0]}: ${interval}`];
+  if (value >= low && value <= high) return [shown[0], interval];
+  const nearest = figure.show(value < low ? low : high); // the middle may be no size
+  const better = figure.isSize ? nearest : roundToInterval((low + high) / 2, low, high)[0];
+  return [shown[0], `better ${better}: ${interval}`];
 }

@@ -155,7 +155,7 @@ class Icicle {
       },
       hasLabel && marked ? html("span", { class: "badge", "aria-hidden": "true" }, marked) : null,
       hasLabel ? html("bdi", { class: "label", "aria-hidden": "true" }, shorten(regions.name(node), 60)) : null,
-      hasLabel && tall >= 34 && !isStrip ? html("span", { class: "label number", "aria-hidden": "true" }, compact.format(regions.groups[node])) : null,
+      hasLabel && tall >= 34 && !isStrip ? html("span", { class: "label number", "aria-hidden": "true" }, compact.format(Number(regions.showGroups(node).replaceAll(",", "")))) : null,
     );
     item.style.left = `${column.x}px`;
     item.style.width = `${column.width - 1}px`;
@@ -210,7 +210,8 @@ function showTip(tip, box, event, node, regions, shades) {
   if (node < 0) return;
   tip.replaceChildren(
     html("bdi", {}, shorten(regions.name(node), 80)),
-    html("span", {}, `${regions.showGroups(node)} ${regions.words.groups}, ${shades.describe(node)}`),
+    html("span", {}, regions.describeGroups(node)),
+    html("span", {}, shades.describe(node)),
   );
   const area = box.getBoundingClientRect();
   const x = event.clientX - area.left;
@@ -230,13 +231,13 @@ class Shades {
   choose(column) {
     this.measure = this.measures.find((figure) => figure.column === column);
     const first = this.regions.levels.length > 1 ? 1 : 0;
-    const values = [];
-    for (let node = first; node < this.regions.count; node++) if (this.regions.groups[node]) values.push(this.regions.value(node, this.measure));
-    values.sort((a, b) => a - b);
-    const at = (share) => values[Math.min(values.length - 1, Math.floor(share * values.length))];
+    const nodes = [];
+    for (let node = first; node < this.regions.count; node++) if (this.regions.groups[node]) nodes.push(node);
+    const value = (node) => this.regions.value(node, this.measure);
+    nodes.sort((a, b) => value(a) - value(b));
     // Fifths of the regions: each shade is used, whatever the values are.
-    this.cuts = values.length ? [0.2, 0.4, 0.6, 0.8].map(at) : [];
-    this.ends = values.length ? [values[0], values[values.length - 1]] : [];
+    this.limits = nodes.length ? [0, 0.2, 0.4, 0.6, 0.8, 1].map((share) => nodes[Math.min(nodes.length - 1, Math.floor(share * nodes.length))]) : [];
+    this.cuts = this.limits.slice(1, -1).map(value);
   }
 
   of(node) {
@@ -249,16 +250,16 @@ class Shades {
 
   describe(node) {
     if (!this.regions.groups[node]) return "no distribution";
-    return `${this.measure.shade.toLowerCase()} ${this.measure.show(this.regions.value(node, this.measure))}`;
+    return `${this.measure.shade.toLowerCase()} ${this.regions.tell(node, this.measure)[0]}`;
   }
 
   drawLegend(box) {
-    if (!this.cuts.length) return box.replaceChildren();
-    const limits = [this.ends[0], ...this.cuts, this.ends[1]];
+    if (!this.limits.length) return box.replaceChildren();
+    const limits = this.limits.map((node) => this.regions.tell(node, this.measure)[0]);
     return box.replaceChildren(
       html("span", { class: "quiet small" }, `${this.measure.shade}, in fifths of the regions:`),
       ...[0, 1, 2, 3, 4].map((shade) =>
-        html("span", { class: "step" }, html("i", { class: `key shade-${shade}` }), `${this.measure.show(limits[shade])} to ${this.measure.show(limits[shade + 1])}`),
+        html("span", { class: "step" }, html("i", { class: `key shade-${shade}` }), `${limits[shade]} to ${limits[shade + 1]}`),
       ),
     );
   }

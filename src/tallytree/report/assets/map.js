@@ -78,7 +78,7 @@ class RegionMap {
     const isWhole = (node) => node === null || node === 0;
     this.over.replaceChildren(...(isWhole(marks.b) ? [] : outline(marks.b, "b")), ...(isWhole(marks.a) ? [] : outline(marks.a, "a")));
     const shown = this.cursor ?? cursor;
-    this.option.textContent = `${shorten(this.regions.name(shown), 150)}, ${showCount(this.regions.groups[shown])} ${this.regions.words.groups}, ${this.shades.describe(shown)}`;
+    this.option.textContent = `${shorten(this.regions.name(shown), 150)}, ${this.regions.showGroups(shown)} ${this.regions.words.groups}, ${this.shades.describe(shown)}`;
     if (focus) this.list.focus({ preventScroll: true });
   }
 

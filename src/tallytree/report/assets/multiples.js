@@ -192,8 +192,8 @@ class Multiples {
   /** The number of groups of a region, or what the regions are sorted by, with its interval. */
   #tell(node) {
     const { regions } = this;
-    const figure = this.#figure() ?? regions.figures.find(({ column }) => column === "groups");
-    const [value, interval] = showFigure(figure, regions.value(node, figure), regions.interval(node, figure), regions.isPublic(node, figure));
+    const figure = this.#figure() ?? regions.groupsFigure;
+    const [value, interval] = regions.tell(node, figure);
     const named = figure.column === "groups" ? `${value} ${regions.words.groups}` : `${figure.name} ${value}`;
     return [html("span", { class: "small-figure" }, named), interval === null ? null : html("span", { class: "interval" }, interval)];
   }

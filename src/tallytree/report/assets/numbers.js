@@ -41,7 +41,7 @@ function shorten(name, most = 120) {
   return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : name;
 }
 
-const DIGITS = 2; // of the width of an interval, as in roundings.py
+const DIGITS = 2; // of the width of an interval, as in flags.py
 
 /** A number and the ends of its interval as text, with no more digits than the width leaves; the ends go outwards. */
 function roundToInterval(value, low, high) {
@@ -70,16 +70,17 @@ function shiftPoint(value, places) {
 
 /** A count of groups, its interval (if there is one) and its share of all, as text. */
 function roundCount(groups, ends, total) {
-  const percent = (value) => (100 * value) / (total || 1);
-  if (!ends) return { value: showCount(groups), low: "", high: "", share: showShare(groups / (total || 1)), better: "" };
+  const percent = (value) => (100 * value) / total;
+  if (!ends) return { value: showCount(groups), low: "", high: "", share: showShare(groups / total), better: "" };
   const [value, low, high] = roundToInterval(groups, ...ends);
   const isOutside = groups < ends[0] || groups > ends[1];
   return {
-    value, low, high, share: `${roundToInterval(percent(groups), ...ends.map(percent))[0]} %`,
+    value, low, high, share: total ? `${roundToInterval(percent(groups), ...ends.map(percent))[0]} %` : NONE,
     better: isOutside ? roundToInterval(Math.round((ends[0] + ends[1]) / 2), ...ends)[0] : "",
   };
 }
 
 function tellEnds(low, high) {
-  return `${low || "unknown"} to\u00a0${high || "unknown"}`;
+  const [from, to] = [low, high].map((end) => end.replaceAll("-", "\u2011") || "unknown"); // a class is not broken
+  return `${from} to\u00a0${to}`;
 }
