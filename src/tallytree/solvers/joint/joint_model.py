@@ -22,7 +22,7 @@ from tallytree.hierarchy import Hierarchy
 from tallytree.kernels import share_work
 from tallytree.solvers.joint.cumulative_rounding import Rises, round_joint_model
 from tallytree.solvers.joint.curves import Draws, Model, draw_families, smooth_families
-from tallytree.solvers.joint.joint_relaxation import JointProblem, relax_joint_model
+from tallytree.solvers.joint.joint_relaxation import GAP, JointProblem, relax_joint_model
 from tallytree.solvers.joint.leaf_fits import StepRows, cut_nodes, find_steps
 from tallytree.solvers.layout import Tree, TreeLayout
 from tallytree.solvers.solution import Solution, sum_squares, weigh_levels
@@ -31,6 +31,8 @@ from tallytree.solvers.tree.tree_model import solve_tree_model
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+DRAWN_GAP = 1e-3
+"""The relative gap to which drawn curves are reconciled: far less than what draws differ by."""
 MOST_TRUST, TRUST_COST = 9.0, 0.1
 """The largest factor on the root's weight (more takes more steps and gains little), and the largest share by
 which it may raise the root's variance."""
@@ -77,7 +79,8 @@ def solve_joint_model(
     problem = lay_out(layout, values, scales, *totals, smoothing=smoothing)
     if smoothing is not None and total is None:
         problem.weights[0] *= find_root_trust(hierarchy, scales)
-    relaxed = relax_joint_model(problem)
+    is_drawn = smoothing is not None and smoothing.seed is not None
+    relaxed = relax_joint_model(problem, DRAWN_GAP if is_drawn else GAP)
     inner, rises = round_joint_model(problem, relaxed, total)
     weights = weigh_levels(scales)
     return Solution(

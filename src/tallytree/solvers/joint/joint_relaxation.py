@@ -48,7 +48,7 @@ GAP = 5e-7
 STAGE_GAP = 0.3
 STAGE = 4.0
 """The factor by which the weights above the leaves are raised from stage to stage."""
-FIRST_STAGE = 1024.0
+FIRST_STAGE = 16.0
 """The factor by which they are smaller than the leaves' weights at first."""
 LEAST_DAMPING = 1e-3
 """The least damping, relative to the leaves' own ease."""
@@ -125,8 +125,8 @@ class Relaxed:
         return np.concatenate([write_fits(part, self.prices) for part in self.leaves.parts])
 
 
-def relax_joint_model(problem: JointProblem) -> Relaxed:
-    """Solve the relaxed model."""
+def relax_joint_model(problem: JointProblem, goal: float = GAP) -> Relaxed:
+    """Solve the relaxed model to this relative gap."""
     search = _Search(problem)
     least = float(problem.weights[problem.tree.level + 1][search.has_leaves].min())
     heaviest = float(problem.weights[problem.tree.level].max())
@@ -136,7 +136,7 @@ def relax_joint_model(problem: JointProblem) -> Relaxed:
         search.run(STAGE_GAP)
         cap *= STAGE
     search.weigh(heaviest)
-    search.run(GAP)
+    search.run(goal)
     return search.finish()
 
 
