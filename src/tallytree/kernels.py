@@ -23,6 +23,7 @@ PACKAGE = Path(__file__).parent
 SOURCES = (
     *sorted((PACKAGE / "solvers").rglob("*.py")),
     PACKAGE / "privacy" / "digits.py",
+    PACKAGE / "intervals" / "pools.py",
     PACKAGE / "arrays.py",
     PACKAGE / "kernels.py",
 )

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 import tallytree as tt
 from tallytree.errors import CountsError, HierarchyError, IntervalsError
-from tallytree.intervals.estimates import Draws, Range, settle
+from tallytree.intervals.estimates import Draws, settle
+from tallytree.intervals.likely_ranges import Range
 from tallytree.intervals.region_sets import locate
 from tallytree.intervals.replicates import draw_replicates
 from tallytree.intervals.selections import select
@@ -327,7 +328,7 @@ def pack(run: tt.Simulation, known: Sequence[Ints], seed: int) -> KeptReplicates
     keeper = ReplicateKeeper(known)
     method = tt.mechanism("direct-dp")
     for replicate in draw_replicates(
-        method, run.measurements, known, total=run.total, replicates=30, seed=seed
+        method, run.measurements, known, total=run.total, replicates=30, seed=seed, report=lambda _: None
     ):
         keeper.add(replicate)
     return keeper.finish(seed)

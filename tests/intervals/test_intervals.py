@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree.errors import FolderError, InputError, IntervalsError, MechanismError
 from tallytree.intervals import pools
+from tallytree.intervals.likely_ranges import Range, correct, find_likely
 from tallytree.intervals.pools import (
     EDGES,
     LEAST_REACH,
@@ -28,17 +31,19 @@ from tallytree.intervals.pools import (
     find_contexts,
     find_quantile,
     find_value_edges,
+    find_windows,
     merge,
 )
 from tallytree.intervals.replicates import make_intervals
-from tallytree.intervals.summaries import SummaryPool, find_widths
+from tallytree.intervals.summaries import SummaryPool
 from tallytree.mechanisms.registry import find_mechanism
 from tallytree.privacy.accuracy import find_count_deviation, find_variance
 from tallytree.privacy.plan import LevelPlan, Plan
 from tallytree.releases.interval_bounds import INTERVALS, SUMMARIES, check_intervals
+from tallytree.releases.kept_replicates import FEWEST, ROUNDING, find_reach
 from tallytree.releases.release_columns import BOUNDS
 from tallytree.releases.statistics import QUANTILES, list_statistics, summarize
-from tallytree.solvers.unbiased import Estimates, estimate_counts, estimate_size_sums
+from tallytree.solvers.unbiased import estimate_counts, estimate_size_sums
 from tests.instances import random_hierarchy
 
 Ints = npt.NDArray[np.int64]
@@ -71,7 +76,7 @@ def release(counts: tt.GroupCounts) -> tt.Release:
 
 @given(small_counts)
 def test_contexts_are_means_of_the_cells_around(counts: Ints) -> None:
-    found = find_contexts(counts)
+    found = find_contexts(counts, find_windows(counts.shape[1]))
     for (region, size), context in np.ndenumerate(found):
         reach = max(LEAST_REACH, int(REACH * size))
         low, high = max(0, size - reach), min(counts.shape[1], size + reach + 1)
@@ -228,7 +233,7 @@ def test_large_counts_get_intervals_of_their_own_errors() -> None:
     pool = CellPool(released, 5.0)
     for _ in range(50):
         pool.add(released, released + np.rint(rng.normal(0, spread)).astype(np.int64))
-    found = pool.finish(0.9)
+    found = pool.finish(SHARE)
     covered = (found.low <= truth) & (truth <= found.high)
     assert 0.87 < covered[:, ::2].mean() < 0.94
     assert 0.87 < covered[:, 1::2].mean() < 0.94
@@ -245,7 +250,7 @@ def test_a_known_bias_moves_the_interval_off_the_released_count() -> None:
     pool = CellPool(released, 5.0)
     for _ in range(20):
         pool.add(released, released - 50 + rng.integers(-5, 6, truth.shape))
-    found = pool.finish(0.9)
+    found = pool.finish(SHARE)
     assert ((found.low <= truth) & (truth <= found.high)).mean() > 0.87
     assert (found.low > released).all()
     assert np.allclose(found.bias, -50, atol=5)
@@ -265,7 +270,7 @@ def test_the_errors_of_zeros_agree_with_their_intervals() -> None:
     pool = CellPool(released, 1.0)
     for _ in range(10):
         pool.add(truth, change(truth))
-    found = pool.finish(0.9)
+    found = pool.finish(SHARE)
     zeros = released == 0
     assert ((found.error > 0) == (found.high > 0))[zeros].all()
     some = zeros & (found.high > 0)
@@ -280,7 +285,7 @@ def test_counts_that_do_not_change_have_intervals_without_width() -> None:
     pool = CellPool(released, 1.0)
     for _ in range(10):
         pool.add(released, released)
-    found = pool.finish(0.9)
+    found = pool.finish(SHARE)
     assert (found.low == released).all()
     assert (found.high == released).all()
 
@@ -298,7 +303,7 @@ def test_zeros_among_zeros_stay_zero_and_zeros_among_others_do_not() -> None:
     pool = CellPool(released, 3.0)
     for _ in range(20):
         pool.add(released, mangle(released))
-    found = pool.finish(0.9)
+    found = pool.finish(SHARE)
     covered = (found.low <= truth) & (truth <= found.high)
     assert covered[truth > 0].mean() > 0.87
     assert (found.high[:, 20:] == 0).all()
@@ -307,23 +312,8 @@ def test_zeros_among_zeros_stay_zero_and_zeros_among_others_do_not() -> None:
     assert (found.low[:, :10][zeros] == 0).all()
 
 
+SHARE = Fraction(9, 10)
 TOLD = [statistic.name for statistic in list_statistics((1, 2))]
-
-
-def test_replicates_of_replicates_widen_what_shrinks() -> None:
-    """Each generation here has nine tenths of the spread of the one before."""
-    rng = np.random.default_rng(5)
-    base = np.full((400, 3), 1000)
-
-    def pool(deviation: float) -> SummaryPool:
-        made = SummaryPool(base, (1, 3))
-        for _ in range(40):
-            made.add(base, base + np.rint(rng.normal(0, deviation, base.shape)).astype(np.int64))
-        return made
-
-    widths = find_widths([pool(90)], [pool(81)])
-    assert widths[TOLD.index("groups")] == pytest.approx(1 / 0.9, rel=0.03)
-    assert (find_widths([pool(81)], [pool(90)]) == 1.0).all()
 
 
 def pool_summaries(released: Ints, made: list[Ints]) -> SummaryPool:
@@ -331,9 +321,6 @@ def pool_summaries(released: Ints, made: list[Ints]) -> SummaryPool:
     for counts in made:
         pool.add(released, counts)
     return pool
-
-
-AS_THEY_ARE = np.ones(len(TOLD))
 
 
 def test_what_sums_up_a_region_gets_intervals_of_its_own_errors() -> None:
@@ -345,7 +332,7 @@ def test_what_sums_up_a_region_gets_intervals_of_its_own_errors() -> None:
         return mangled
 
     released = mangle(truth)
-    found = pool_summaries(released, [mangle(released) for _ in range(40)]).finish(0.9, AS_THEY_ARE, None)
+    found = pool_summaries(released, [mangle(released) for _ in range(40)]).finish(SHARE)
     wanted = summarize(truth, (1, 6))
     for place in range(3):  # groups, the sum of sizes, their mean
         low, high = found.low[:, place], found.high[:, place]
@@ -359,27 +346,75 @@ def test_intervals_of_quantiles_are_sizes() -> None:
     """Each replicate says one size less than it was made from, so the true median is one more."""
     sizes = np.arange(1, 6)
     released, made = (np.tile(1000 * (sizes == median), (4, 1)) for median in (3, 2))
-    for width, least in ((1.0, 4), (1.3, 4), (1.6, 5)):
-        found = pool_summaries(released, [made] * 10).finish(0.9, width * AS_THEY_ARE, None)
-        for place in map(TOLD.index, QUANTILES):
-            assert found.low[:, place].tolist() == found.high[:, place].tolist() == [least] * 4
+    found = pool_summaries(released, [made] * 10).finish(SHARE)
+    for place in map(TOLD.index, QUANTILES):
+        assert found.low[:, place].tolist() == found.high[:, place].tolist() == [4] * 4
 
 
-def test_sums_are_looked_for_around_estimates_that_are_more_exact() -> None:
-    released = np.array([[600, 400], [600, 400]])  # 1,000 groups with 1,400 people
-    made = [released + off * np.array([-1, 1]) for off in (90, 100, 110) * 4]  # 100 people too many, or so
-    exact, vague = 1290.0, 1e6
-    sums = Estimates(np.array([[exact], [exact]]), np.array([[4.0], [vague]]))
-    found = pool_summaries(released, made).finish(0.9, AS_THEY_ARE, sums)
-    people, mean = TOLD.index("size_sum"), TOLD.index("size_mean")
-    reach = 1.6448536 * 2
-    assert found.low[0, people] == np.floor(exact - reach)
-    assert found.high[0, people] == np.ceil(exact + reach)
-    assert found.low[0, mean] == pytest.approx((exact - reach) / 1000)  # the number of groups never changed
-    assert found.high[0, mean] == pytest.approx((exact + reach) / 1000)
-    own = pool_summaries(released, made).finish(0.9, AS_THEY_ARE, None)
-    assert found.low[1].tolist() == own.low[1].tolist()
-    assert found.high[1].tolist() == own.high[1].tolist()
+# Any number: the formula, beside a slow twin, and what it is for.
+
+
+@given(
+    st.floats(-100, 100),
+    st.lists(st.one_of(st.floats(-50, 50), st.just(np.nan)), min_size=1, max_size=30),
+    st.booleans(),
+    st.sampled_from([(), (1, 5, 20, 80)]),
+)
+def test_a_likely_range_is_that_of_the_formula(
+    value: float, errors: list[float], is_whole: bool, edges: tuple[int, ...]
+) -> None:
+    within = Range(-90, 90, is_whole, edges)
+    found = find_likely(np.array([value]), np.array(errors)[:, None], SHARE, within)
+    low, high, bias, spread = (float(each[0]) for each in found)
+    seen = [each for each in errors if not np.isnan(each)]
+    if len(seen) < FEWEST:
+        assert (low, high) == (-90, 90)
+        assert np.isnan([bias, spread]).all()
+        return
+    assert bias == pytest.approx(statistics.mean(seen), abs=1e-9)
+    assert spread == pytest.approx(statistics.stdev(seen), abs=1e-9)
+    taken = bias * (1 - (spread / bias) ** 2) if abs(bias) > spread else 0.0
+    reach = find_reach(SHARE, len(seen)) * math.hypot(spread, bias - taken)
+    ends = [value - taken - reach, value - taken + reach]
+    if is_whole:
+        ends = [math.floor(ends[0] + ROUNDING), math.ceil(ends[1] - ROUNDING)]
+    if edges:
+        ends = [
+            max((edge for edge in edges if edge <= ends[0]), default=edges[0]),
+            min((edge for edge in edges if edge >= ends[1]), default=edges[-1]),
+        ]
+    wanted = [min(max(end, -90.0), 90.0) for end in ends]
+    assert [low, high] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_number_that_is_not_there_has_no_range() -> None:
+    found = find_likely(np.array([np.nan, 1.0]), np.zeros((9, 2)), SHARE, Range())
+    assert [np.isnan(each).tolist() for each in found] == [[True, False]] * 4
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6))
+def test_only_what_exceeds_the_noise_is_taken_off(bias: float, spread: float) -> None:
+    taken, left = correct(np.array(bias), np.array(spread))
+    assert 0 <= float(np.sign(bias) * taken) <= abs(bias)
+    assert float(taken) == 0 or abs(bias) > spread
+    assert left >= spread
+    assert left <= math.sqrt(2) * spread + 1e-9
+
+
+def test_shrinking_twice_is_not_a_bias_of_the_truth() -> None:
+    """Estimates that are pulled to the mean by half, as are those made again from what may be the truth.
+
+    Taking off the whole bias of replicates is what the interval does not do: it would cover less.
+    """
+    rng = np.random.default_rng(8)
+    truth = rng.normal(0, 1, 4000)
+    released = (truth + rng.normal(0, 1, truth.shape)) / 2
+    known = released + rng.normal(0, math.sqrt(0.5), (10, *truth.shape)).repeat(5, axis=0)
+    errors = (known + rng.normal(0, 1, known.shape)) / 2 - known
+    low, high, bias, spread = find_likely(released, errors, SHARE, Range())
+    assert 0.87 < ((low <= truth) & (truth <= high)).mean() < 0.94
+    reach = find_reach(SHARE, 50) * spread
+    assert (abs(truth - (released - bias)) <= reach).mean() < 0.87
 
 
 @pytest.mark.parametrize(("low", "high"), [(3.0, 2.0), (-1.0, 2.0), (np.nan, 2.0), (1.0, np.inf)])

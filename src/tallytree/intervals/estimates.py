@@ -1,17 +1,13 @@
 """Estimates: numbers of a release with bias, standard error and interval, alone or combined.
 
-A replicate is a pair of counts: *known* ones in place of the true ones, and those that the mechanism *made*
-of them. The error of a number T is T(made) - T(known), whatever T is: a count, a sum over regions, a mean, a
-quantile, a difference of two. So replicates tell the error of any combination, correlations included. The
-mean of the errors is the bias; the interval is around the number minus its bias, as wide as Student's t says
-for so many replicates: a new error differs from the mean of K by sqrt(1 + 1 / K) standard deviations.
+The replicates of a release (``likely_ranges``) have errors of any number, of a combination of numbers too,
+correlations included: so the interval of a combination is made like that of any other number.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -22,13 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tallytree.errors import IntervalsError
+from tallytree.intervals.likely_ranges import Range, find_likely
 from tallytree.intervals.selections import Selection
 from tallytree.markup import tag, write_box, write_paragraph, write_table
 from tallytree.privacy.budget import show_short
 from tallytree.releases.flags import FLAGS, Flag, FlagLimits, Rounded, round_to_interval
-from tallytree.releases.kept_replicates import FEWEST, ROUNDING, KeptReplicates, Replicate, find_reach
+from tallytree.releases.kept_replicates import KeptReplicates, Replicate
 from tallytree.releases.release_columns import make_pandas, make_polars
-from tallytree.sizes import SizeClasses
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,28 +33,11 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
+ANY = Range()
+"""Of a number that may have any value."""
+
 Origin = tuple[object, ...]
 """The release and the seed: numbers of different ones have no errors in common."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """Which values a number can have."""
-
-    least: float = -math.inf
-    most: float = math.inf
-    is_whole: bool = False
-    edges: tuple[int, ...] = ()
-    """The only values, of a size in classes."""
-
-    def round(self, low: float, high: float) -> tuple[float, float]:
-        """Return the ends of an interval, rounded outwards to values that the number can have."""
-        if self.is_whole:
-            low, high = math.floor(low + ROUNDING), math.ceil(high - ROUNDING)
-        if self.edges:
-            low = self.edges[max(0, bisect_right(self.edges, low) - 1)]
-            high = self.edges[min(len(self.edges) - 1, bisect_left(self.edges, high))]
-        return min(max(low, self.least), self.most), min(max(high, self.least), self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +52,7 @@ class Draws:
     origin: Origin
     coverage: Fraction
     flags: FlagLimits
-    range: Range = Range()
+    range: Range = ANY
     is_public: bool = False
     """Whether the number is a public fact, and released as it is."""
 
@@ -263,12 +242,7 @@ def estimate_selection(
     released = selection.add_up(counts)
     known, made = selection.replay(kept, released)
     measure = selection.measure
-    classes = selection.own_sizes if measure.kind == "size" else None
-    within = Range(
-        *measure.limits,
-        is_whole=measure.kind in ("count", "size"),
-        edges=classes.edges if isinstance(classes, SizeClasses) else (),
-    )
+    within = Range.of(measure.kind, measure.limits, selection.own_sizes)
     value = float(selection.find(released)[0])
     draws = Draws(value, known, made, origin, coverage, flags, within, selection.is_public)
     return settle(selection.name, measure.title, draws)
@@ -302,16 +276,10 @@ def _call(function: Callable[[Sequence[Ints]], object], counts: Sequence[Ints]) 
 def settle(name: str, title: str, draws: Draws) -> Estimate:
     """Make the estimate of a number from its replicates."""
     errors = draws.made - draws.known
-    errors = errors[np.isfinite(errors)]
-    bias, error, low, high = math.nan, math.nan, math.nan, math.nan
-    if math.isfinite(draws.value) and draws.is_public:
-        bias, error, low, high = 0.0, 0.0, draws.value, draws.value
-    elif math.isfinite(draws.value) and len(errors) < FEWEST:
-        low, high = draws.range.least, draws.range.most
-    elif math.isfinite(draws.value):
-        bias, error = float(errors.mean()), float(errors.std(ddof=1))
-        middle, reach = draws.value - bias, find_reach(draws.coverage, len(errors)) * error
-        low, high = draws.range.round(middle - reach, middle + reach)
+    bias, error, low, high = 0.0, 0.0, draws.value, draws.value
+    if not draws.is_public:
+        found = find_likely(np.array(draws.value), errors, draws.coverage, draws.range)
+        low, high, bias, error = map(float, found)
     value = draws.value
     if draws.range.is_whole:
         value, low, high = map(_as_whole, (value, low, high))

@@ -160,7 +160,7 @@ class Estimator:
             total=self.release.total,
             replicates=self.replicates,
             seed=self.seed,
-            progress=self.progress,
+            report=self.progress("Making replicates", self.replicates),
         )
 
 

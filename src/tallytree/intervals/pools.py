@@ -4,8 +4,8 @@ A replicate gives, for each cell, a *known* count (the released one, in place of
 from it (the replicate's). Fifty of these say little about one cell, but thousands of cells are similar. For a
 released count v, we want to know how far the known counts are from made counts like v:
 
-*   *Large* counts, which noise does not bring near zero, differ by their biases and standard errors alone:
-    known minus made, minus the cell's own bias, in units of its own standard error, is pooled over the level.
+*   *Large* counts, which noise does not bring near zero, have intervals like any other number
+    (``likely_ranges``), with standard errors shrunk towards the level's.
 *   *Small* counts are pooled with those of similar value in similar contexts. Non-negativity makes their
     errors skewed: most made zeros were known zeros, and some were not. So the interval is that of the known
     counts that are *not* zero, and is extended to zero where zero is likely. Otherwise a made zero would
@@ -16,13 +16,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from tallytree.intervals.likely_ranges import correct
+from tallytree.kernels import kernel
 from tallytree.releases.interval_bounds import CellBounds
+from tallytree.releases.kept_replicates import find_reach
 
 # The context of a cell: how many groups of nearly its size its region has.
 #
@@ -37,25 +42,40 @@ EDGES = np.concatenate([[0.0], np.sqrt(10.0) ** np.arange(-5, 7)])
 """Contexts are classes of the mean of the neighbouring cells: zero, and two to each power of ten."""
 
 
-def find_contexts(counts: Ints) -> npt.NDArray[np.uint8]:
-    """Return the number of each cell's context, regions x sizes: 0 where all neighbouring cells are zero."""
-    low, high = _find_windows(counts.shape[1])
-    running = np.zeros((len(counts), counts.shape[1] + 1), dtype=np.int64)
-    np.cumsum(counts, axis=1, out=running[:, 1:])
-    around = running[:, high] - running[:, low] - counts
-    contexts = np.zeros(counts.shape, dtype=np.uint8)
-    some = np.nonzero(around)
-    others = np.maximum(high - low - 1, 1)[some[1]]
-    contexts[some] = np.searchsorted(EDGES, around[some] / others)
-    return contexts
+class Windows(NamedTuple):
+    """Where the sizes near each size begin and end."""
+
+    low: Ints
+    high: Ints
 
 
 @lru_cache(maxsize=4)
-def _find_windows(sizes: int) -> tuple[Ints, Ints]:
-    """Return where the sizes near each size begin and end."""
+def find_windows(sizes: int) -> Windows:
+    """Return the windows of so many sizes."""
     place = np.arange(sizes)
     reach = np.maximum(LEAST_REACH, (REACH * place).astype(np.int64))
-    return np.maximum(0, place - reach), np.minimum(sizes, place + reach + 1)
+    return Windows(np.maximum(0, place - reach), np.minimum(sizes, place + reach + 1))
+
+
+@kernel
+def find_contexts(counts: Ints, windows: Windows) -> npt.NDArray[np.uint8]:
+    """Return the number of each cell's context, regions x sizes: 0 where all neighbouring cells are zero."""
+    regions, sizes = counts.shape
+    contexts, running = np.empty((regions, sizes), dtype=np.uint8), np.zeros(sizes + 1, dtype=np.int64)
+    for r in range(regions):
+        _find_row_contexts(counts[r], windows, running, contexts[r])
+    return contexts
+
+
+@kernel
+def _find_row_contexts(row: Ints, windows: Windows, running: Ints, contexts: npt.NDArray[np.uint8]) -> None:
+    sizes = len(row)
+    for i in range(sizes):
+        running[i + 1] = running[i] + row[i]
+    for i in range(sizes):
+        low, high = windows.low[i], windows.high[i]
+        around = running[high] - running[low] - row[i]
+        contexts[i] = 0 if around == 0 else np.searchsorted(EDGES, around / max(high - low - 1, 1))
 
 
 Floats = npt.NDArray[np.float64]
@@ -72,6 +92,50 @@ hold at most MOST_RARE of all nonzero counts. Else a million intervals would wid
 
 _CONTEXTS = len(EDGES) + 1
 _MIDDLE, _REACH = 2**38, 2**39
+
+
+class _Sums(NamedTuple):
+    """What is added up over replicates: of each cell its errors, and how often zero of each kind was zero."""
+
+    errors: Floats
+    squares: Floats
+    zeros: Ints
+
+
+@kernel
+def _add_cells(
+    known: Ints, made: Ints, limit: int, classes: Ints, windows: Windows, sums: _Sums
+) -> tuple[Ints, Ints, int]:
+    """Add a replicate to the sums; return kind and known minus made of the small counts with a known one.
+
+    Return also how many large counts were made.
+    """
+    regions, sizes = made.shape
+    some = 0
+    for r in range(regions):
+        for i in range(sizes):
+            some += known[r, i] != 0 and made[r, i] <= limit
+    kinds, distances = np.empty(some, dtype=np.int64), np.empty(some, dtype=np.int64)
+    contexts, running = np.empty(sizes, dtype=np.uint8), np.zeros(sizes + 1, dtype=np.int64)
+    used = large = 0
+    for r in range(regions):
+        _find_row_contexts(made[r], windows, running, contexts)
+        for i in range(sizes):
+            error = made[r, i] - known[r, i]
+            if error != 0:
+                sums.errors[r, i] += error
+                sums.squares[r, i] += np.float64(error) ** 2
+            if made[r, i] > limit:
+                large += 1
+                continue
+            value = np.searchsorted(classes, made[r, i], side="right") - 1 if made[r, i] > 0 else 0
+            kind = value * _CONTEXTS + contexts[i]
+            if known[r, i] == 0:
+                sums.zeros[kind] += 1
+                continue
+            kinds[used], distances[used] = kind, min(max(-error, -_MIDDLE), _MIDDLE)
+            used += 1
+    return kinds, distances, large
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,34 +172,20 @@ class CellPool:
         self._released = released
         self._limit = math.ceil(LARGE * deviation)
         self._classes = find_value_edges(self._limit)
-        self._replicates = 0
-        self._sum: Floats = np.zeros(released.shape)
-        self._squares: Floats = np.zeros(released.shape)
-        self._large: list[tuple[Ints, Ints]] = []
-        self._zeros: Ints = np.zeros(len(self._classes) * _CONTEXTS, dtype=np.int64)
+        self._windows = find_windows(released.shape[1])
+        self._replicates = self._large = 0
+        kinds = np.zeros(len(self._classes) * _CONTEXTS, dtype=np.int64)
+        self._sums = _Sums(np.zeros(released.shape), np.zeros(released.shape), kinds)
         self._pairs: list[tuple[Ints, Ints]] = []
 
     def add(self, known: Ints, made: Ints) -> None:
         """Add a replicate: counts in place of the true ones, and what was made of them."""
-        error = made - known
         self._replicates += 1
-        self._sum += error
-        self._squares += error.astype(np.float64) ** 2
-        flat, wrong, known = made.reshape(-1), error.reshape(-1), known.reshape(-1)
-        is_large = flat > self._limit
-        large = np.flatnonzero(is_large)
-        self._large.append((large, wrong[large]))
-        contexts = find_contexts(made).reshape(-1)
-        # Nearly all cells are zero and stay zero: these are only counted.
-        some = np.flatnonzero((flat != 0) | (known != 0))
-        small = some[~is_large[some]]
-        kind = self._find_kinds(flat[small], contexts[small])
-        is_zero = known[small] == 0
-        none = np.bincount(contexts, minlength=_CONTEXTS) - np.bincount(contexts[some], minlength=_CONTEXTS)
-        self._zeros[:_CONTEXTS] += none
-        self._zeros += np.bincount(kind[is_zero], minlength=len(self._zeros))
-        distance = np.clip(-wrong[small][~is_zero], -_MIDDLE, _MIDDLE)
-        self._pairs.append(np.unique(kind[~is_zero] * _REACH + distance + _MIDDLE, return_counts=True))
+        kinds, distances, large = _add_cells(
+            known, made, self._limit, self._classes, self._windows, self._sums
+        )
+        self._large += large
+        self._pairs.append(np.unique(kinds * _REACH + distances + _MIDDLE, return_counts=True))
 
     def _find_kinds(self, counts: Ints, contexts: npt.NDArray[np.uint8]) -> Ints:
         """Return the number of each count's value class and context: those of zero come first."""
@@ -143,80 +193,52 @@ class CellPool:
         kinds: Ints = value * _CONTEXTS + contexts
         return kinds
 
-    def find_bias(self) -> float:
-        """Return the mean error of large counts."""
-        large = self._released > self._limit
-        return float(self._sum[large].mean() / self._replicates) if large.any() else 0.0
-
-    def finish(self, coverage: float, bias: float = 0.0) -> CellBounds:
-        """Return the intervals of the released counts, and their errors.
-
-        ``bias`` is the bias of large counts beyond what the replicates show.
-        """
-        released, tail = self._released, (1 - coverage) / 2
+    def finish(self, coverage: Fraction) -> CellBounds:
+        """Return the intervals of the released counts, and their errors."""
+        released, times = self._released, self._replicates
         low, high = released.reshape(-1).copy(), released.reshape(-1).copy()
-        self._bound_large(low, high, tail, bias)
+        bias = self._sums.errors / times
+        squares = (self._sums.squares - times * bias**2).clip(0)
+        self._bound_large(low, high, bias.reshape(-1), squares.reshape(-1), coverage)
+        errors = np.sqrt(squares / (times - 1)).reshape(-1)
         small = np.flatnonzero(released.reshape(-1) <= self._limit)
-        kind = self._find_kinds(low[small], find_contexts(released).reshape(-1)[small])
-        down, up, to_zero, error = self._bound_small(tail)
+        kind = self._find_kinds(low[small], find_contexts(released, self._windows).reshape(-1)[small])
+        down, up, to_zero, error = self._bound_small(float(1 - coverage) / 2)
         low[small] = np.where(to_zero[kind], 0, low[small] + down[kind])
         high[small] += up[kind]
-        errors = self._find_errors().reshape(-1)
         is_zero = released.reshape(-1)[small] == 0
         errors[small[is_zero]] = error[kind[is_zero]]
         return CellBounds(
             np.maximum(low, 0).reshape(released.shape),
             np.maximum(high, 0).reshape(released.shape),
-            (self._sum / self._replicates).astype(np.float32),
-            errors.reshape(released.shape),
+            bias.astype(np.float32),
+            errors.astype(np.float32).reshape(released.shape),
         )
 
-    def _find_errors(self) -> npt.NDArray[np.float32]:
-        """Return the standard deviations over replicates."""
-        mean, times = self._sum / self._replicates, self._replicates
-        errors = np.sqrt((self._squares - times * mean**2).clip(0) / (times - 1))
-        return errors.astype(np.float32)
-
-    def _bound_large(self, low: Ints, high: Ints, tail: float, bias: float) -> None:
-        times, sums, squares = self._replicates, self._sum.reshape(-1), self._squares.reshape(-1)
-        places = np.concatenate([place for place, _ in self._large])
-        errors = np.concatenate([error for _, error in self._large])
-        cells = np.flatnonzero(low > self._limit)
-        if not len(cells) or not len(places):
+    def _bound_large(self, low: Ints, high: Ints, bias: Floats, squares: Floats, coverage: Fraction) -> None:
+        """Bound large counts, by standard errors that are shrunk towards the level's."""
+        times, cells = self._replicates, np.flatnonzero(low > self._limit)
+        if not len(cells):
             return
-        usual = float((squares[places] / times - (sums[places] / times) ** 2).mean())
-        if usual <= 0:
-            return
-        # A pair is standardized by the other replicates of its cell, as the released count is by all of them.
-        mean = (sums[places] - errors) / (times - 1)
-        spread = self._find_spread(squares[places] - errors.astype(np.float64) ** 2, mean, times - 1, usual)
-        down, up = np.quantile((mean - errors) / spread, [tail, 1 - tail])
-        mean = sums[cells] / times
-        spread = self._find_spread(squares[cells], mean, times, usual)
-        middle = low[cells] - mean - bias
-        low[cells] = np.rint(middle + down * spread)
-        high[cells] = np.rint(middle + up * spread)
-
-    @staticmethod
-    def _find_spread(squares: Floats, mean: Floats, times: int, usual: float) -> Floats:
-        """Return the standard error of cells, shrunk towards the level's."""
-        own = (squares - times * mean**2).clip(0)
-        spread: Floats = np.sqrt((own + PRIOR * usual) / (times + PRIOR))
-        return spread
+        usual = squares[cells].mean() / times
+        spread = np.sqrt((squares[cells] + PRIOR * usual) / (times + PRIOR))
+        taken, left = correct(bias[cells], spread)
+        middle, reach = low[cells] - taken, find_reach(coverage, times + PRIOR) * left
+        low[cells], high[cells] = np.rint(middle - reach), np.rint(middle + reach)
 
     def _bound_small(self, tail: float) -> tuple[Ints, Ints, npt.NDArray[np.bool_], Floats]:
         """Return how far below and above a count of each kind its interval ends, and if it contains zero.
 
         Also return the standard errors of zeros, from the pairs that their intervals are from.
         """
-        kinds = len(self._zeros)
+        kinds = len(self._sums.zeros)
         down, up = np.zeros(kinds, dtype=np.int64), np.zeros(kinds, dtype=np.int64)
         to_zero = np.ones(kinds, dtype=np.bool_)
         error: Floats = np.zeros(kinds)
         pools = sorted(
             ((group, self._pool(group)) for group in self._group()), key=lambda pool: pool[1].chance
         )
-        to_spare = MOST_RARE * sum(len(place) for place, _ in self._large)
+        to_spare = MOST_RARE * self._large
         to_spare += MOST_RARE * sum(pool.above_zero for _, pool in pools)
         for group, pool in pools:
             to_spare -= pool.above_zero
@@ -231,7 +253,7 @@ class CellPool:
 
     def _group(self) -> list[Ints]:
         """Group each kind with neighbouring ones until each group has enough pairs."""
-        above = np.zeros(len(self._zeros), dtype=np.int64)
+        above = np.zeros(len(self._sums.zeros), dtype=np.int64)
         for code, times in self._pairs:
             above += np.bincount(code // _REACH, weights=times, minlength=len(above)).astype(np.int64)
         rows = np.arange(len(above)).reshape(-1, _CONTEXTS)
@@ -247,12 +269,12 @@ class CellPool:
         return groups + merge([rows[0]], above)
 
     def _pool(self, kinds: Ints) -> Pairs:
-        wanted = np.zeros(len(self._zeros), dtype=np.bool_)
+        wanted = np.zeros(len(self._sums.zeros), dtype=np.bool_)
         wanted[kinds] = True
         code = np.concatenate([code for code, _ in self._pairs])
         times = np.concatenate([times for _, times in self._pairs])
         here = wanted[code // _REACH]
-        return Pairs(code[here] % _REACH - _MIDDLE, times[here], int(self._zeros[kinds].sum()))
+        return Pairs(code[here] % _REACH - _MIDDLE, times[here], int(self._sums.zeros[kinds].sum()))
 
 
 def find_value_edges(limit: int) -> Ints:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,7 @@ from tallytree.arrays import MAX_MEASURED, LevelArrays
 from tallytree.errors import IntervalsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.pools import CellPool
-from tallytree.intervals.summaries import SummaryPool, find_widths
+from tallytree.intervals.summaries import SummaryPool
 from tallytree.kernels import share_work
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.accuracy import find_count_deviation
@@ -31,7 +30,6 @@ from tallytree.releases.kept_replicates import Replicate, ReplicateKeeper
 from tallytree.releases.manifest import find_origin
 from tallytree.releases.released import MAKER, Kind, Released
 from tallytree.sizes import Sizes, count_sizes, find_whole
-from tallytree.solvers.unbiased import ADDITIVE, estimate_size_sums
 
 # Released counts in place of the true ones, as the input of a plan's query.
 
@@ -75,43 +73,35 @@ def answer_again(plan: Plan, counts: Sequence[Ints]) -> list[Ints]:
 # intervals from the same release.
 
 
-class World(NamedTuple):
-    """Noisy answers, and the counts that a mechanism made of them: a release, or what a replicate is."""
-
-    measurements: Measurements
-    counts: Sequence[Ints]
-
-
-class Rerun(NamedTuple):
-    """Counts that stand in for the true ones, and what the mechanism makes of them."""
-
-    known: Sequence[Ints]
-    made: World
-
-
-def replicate(method: Mechanism, world: World, *, total: int, seed: int) -> Rerun:
-    """Imagine the true counts of a release, and run the mechanism on them with new noise.
+def imagine(
+    method: Mechanism, measurements: Measurements, counts: Sequence[Ints], *, total: int, seed: int
+) -> Sequence[Ints]:
+    """Imagine the true counts of a release.
 
     Mechanisms that smooth draw them from what they believe; for others they are the released ones.
     """
-    plan = world.measurements.plan
-    hidden = plan.hide_total(total)
-    imagined, noise_seed = np.random.SeedSequence(seed).generate_state(2, np.uint64).tolist()
-    known = method.imagine(world.measurements, total=hidden, seed=imagined)
-    known = world.counts if known is None else known
-    noise = SeededNoise(noise_seed) if plan.delta is None else SeededGaussianNoise(noise_seed)
+    hidden = measurements.plan.hide_total(total)
+    known = method.imagine(measurements, total=hidden, seed=seed)
+    return counts if known is None else known
+
+
+def replicate(method: Mechanism, plan: Plan, known: Sequence[Ints], *, total: int, seed: int) -> Replicate:
+    """Run the mechanism with new noise on counts that stand in for the true ones."""
+    noise = SeededNoise(seed) if plan.delta is None else SeededGaussianNoise(seed)
     noisy = []
     for level, values in enumerate(answer_again(plan, known)):
         draws = noise.draw(plan.levels[level].scale, values.size, lambda done: None).reshape(values.shape)
         if plan.has_public_totals(level):
             draws[:, -1] = 0
         noisy.append(np.clip(values + draws, -MAX_MEASURED, MAX_MEASURED))
-    measured = Measurements(plan, noisy)
-    return Rerun(known, World(measured, method.postprocess(measured, total=hidden).counts))
+    made = method.postprocess(Measurements(plan, noisy), total=plan.hide_total(total))
+    return Replicate(known, made.counts)
 
 
 REPLICATES, COVERAGE = 50, "0.9"
 LEAST_REPLICATES, MOST_REPLICATES = 10, 10_000
+TRUTHS = 10
+"""So many times true counts are imagined, which takes longer than to run a mechanism on them once more."""
 MOST_CELLS = 10**8
 """Regions x sizes: the errors of every cell are kept until the last replicate."""
 LEAST_SHARED, MOST_SHARED = 2**14, 10**7
@@ -132,8 +122,8 @@ def add_intervals(
     """Return the same release with intervals for every count, and for sums, means and quantiles of sizes.
 
     They contain the true number with probability ``coverage``. The mechanism is run ``replicates`` times on
-    the released counts, and a few more times on one of the replicates; equal seeds give equal noise.
-    Everything is computed from the release alone, and costs no privacy.
+    counts in place of the true ones; equal seeds give equal noise. Everything is computed from the release
+    alone, and costs no privacy.
 
     Numbers are flagged by ``flags`` (:class:`tallytree.FlagLimits`). With ``keep_replicates`` the replicates
     are kept and saved with the release, so that :meth:`tallytree.Release.estimate` need not make them anew.
@@ -183,41 +173,30 @@ def make_intervals(
     replicates = check_replicates(replicates)
     share = check_coverage(coverage)
     start = check_seed(seed)
-    method.require()
     plan = measurements.plan
-    again = max(LEAST_REPLICATES, replicates // 5)
-    seeds = np.random.SeedSequence(start).generate_state(replicates + again, np.uint64).tolist()
-    runner = _Runner(method, total, progress("Making intervals", replicates + again))
-    levels = range(len(plan.levels))
-
-    released = [counts[level] for level in levels]
-    cells, first = _make_pools(plan, released)
-    made = runner.run(World(measurements, counts), seeds[:replicates], [cells, first], keeper)
-    # Post-processing changes its own results less: a second round of replicates measures by how much.
-    cells_again, second = _make_pools(plan, [made.counts[level] for level in levels])
-    runner.run(made, seeds[replicates:], [cells_again, second])
-    more = [one.find_bias() - other.find_bias() for one, other in zip(cells, cells_again, strict=True)]
-
-    widths = find_widths(first, second)
-    sums = None
-    if all(level.query in ADDITIVE for level in plan.levels):
-        sums = estimate_size_sums(measurements)
+    released = [counts[level] for level in range(len(plan.levels))]
+    cells = [CellPool(each, find_count_deviation(at)) for each, at in zip(released, plan.levels, strict=True)]
+    summaries = [SummaryPool(each, plan.sizes) for each in released]
+    for again in draw_replicates(
+        method,
+        measurements,
+        counts,
+        total=total,
+        replicates=replicates,
+        seed=start,
+        report=progress("Making intervals", replicates),
+    ):
+        for level in range(len(plan.levels)):
+            cells[level].add(again.known[level], again.made[level])
+            summaries[level].add(again.known[level], again.made[level])
+        if keeper is not None:
+            keeper.add(again)
     return Intervals(
-        cells=tuple(pool.finish(float(share), bias) for pool, bias in zip(cells, more, strict=True)),
-        summaries=tuple(
-            pool.finish(float(share), widths, None if sums is None else sums[level])
-            for level, pool in enumerate(first)
-        ),
+        cells=tuple(pool.finish(share) for pool in cells),
+        summaries=tuple(pool.finish(share) for pool in summaries),
         coverage=share,
         replicates=replicates,
         seed=start,
-    )
-
-
-def _make_pools(plan: Plan, counts: Sequence[Ints]) -> tuple[list[CellPool], list[SummaryPool]]:
-    return (
-        [CellPool(values, find_count_deviation(plan.levels[at])) for at, values in enumerate(counts)],
-        [SummaryPool(values, plan.sizes) for values in counts],
     )
 
 
@@ -280,45 +259,6 @@ def check_coverage(coverage: Exact) -> Fraction:
     return share
 
 
-@dataclass(frozen=True)
-class _Runner:
-    method: Mechanism
-    total: int
-    report: Callable[[int], None]
-
-    def run(
-        self,
-        world: World,
-        seeds: Sequence[int],
-        pools: Sequence[Sequence[CellPool | SummaryPool]],
-        keeper: ReplicateKeeper | None = None,
-    ) -> World:
-        """Add each replicate of a release to the pools, level by level; return the last one."""
-        for again in self.draw(world, seeds):
-            for pool in pools:
-                for level in range(len(again.known)):
-                    pool[level].add(again.known[level], again.made.counts[level])
-            if keeper is not None:
-                keeper.add(Replicate(again.known, again.made.counts))
-        return again.made
-
-    def draw(self, world: World, seeds: Sequence[int]) -> Iterator[Rerun]:
-        """Yield each replicate of a release."""
-        shapes = [world.counts[level].shape for level in range(len(world.counts))]
-
-        def make(_: int, seed: int) -> Rerun:
-            return replicate(self.method, world, total=self.total, seed=seed)
-
-        # Sharing the work of a single one out takes longer.
-        cells = sum(regions * sizes for regions, sizes in shapes)
-        is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not self.method.small
-        together = count_processors() if is_shared else 1
-        for first in range(0, len(seeds), together):
-            for made in share_work(make, seeds[first : first + together]):
-                yield made
-                self.report(1)
-
-
 def draw_replicates(
     method: Mechanism,
     measurements: Measurements,
@@ -327,11 +267,30 @@ def draw_replicates(
     total: int,
     replicates: int,
     seed: int,
-    progress: Progress = no_progress,
+    report: Callable[[int], None],
 ) -> Iterator[Replicate]:
-    """Draw the replicates from which :func:`make_intervals` makes intervals, with the same seed the same."""
+    """Draw the replicates of a release, with the same seed the same; some start from the same counts."""
     method.require()
-    seeds = np.random.SeedSequence(seed).generate_state(replicates, np.uint64).tolist()
-    runner = _Runner(method, total, progress("Making replicates", replicates))
-    for again in runner.draw(World(measurements, counts), seeds):
-        yield Replicate(again.known, again.made.counts)
+    plan, shared = measurements.plan, max(1, replicates // TRUTHS)
+    shapes = [plan.shape(level) for level in range(len(plan.levels))]
+    # Sharing the work of a single one out takes longer.
+    cells = sum(regions * sizes for regions, sizes in shapes)
+    is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not method.small
+    together = count_processors() if is_shared else 1
+    imagined, seeds = (
+        np.random.SeedSequence([seed, part]).generate_state(replicates, np.uint64).tolist()
+        for part in range(2)
+    )
+    for first in range(0, replicates, together * shared):
+        here = range(first, min(first + together * shared, replicates))
+        truths = share_work(
+            lambda _, at: imagine(method, measurements, counts, total=total, seed=imagined[at]),
+            here[::shared],
+        )
+        for start in range(0, len(here), together):
+            jobs = [(truths[(at - first) // shared], seeds[at]) for at in here[start : start + together]]
+            for made in share_work(
+                lambda _, job: replicate(method, plan, job[0], total=total, seed=job[1]), jobs
+            ):
+                yield made
+                report(1)

@@ -93,7 +93,7 @@ function subtract(one, other) {
   };
 }
 
-/** A number with its interval: around the number less its bias, as wide as Student's t says for so many errors. */
+/** A number with its interval, as in likely_ranges.py: less of its bias what exceeds the spread of the errors. */
 function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest, rounding, reaches, flags }) {
   if (!Number.isFinite(value)) return { value, low: NaN, high: NaN, isExact: false, flag: "" };
   const errors = Array.from(made, (each, k) => each - known[k]).filter(Number.isFinite);
@@ -102,8 +102,10 @@ function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest
   else if (errors.length >= fewest) {
     const bias = errors.reduce((sum, each) => sum + each, 0) / errors.length;
     const squares = errors.reduce((sum, each) => sum + (each - bias) ** 2, 0);
-    const reach = reaches[errors.length - fewest] * Math.sqrt(squares / (errors.length - 1));
-    [low, high] = [value - bias - reach, value - bias + reach];
+    const variance = squares / (errors.length - 1);
+    const taken = bias ** 2 > variance ? bias - variance / bias : 0;
+    const reach = reaches[errors.length - fewest] * Math.sqrt(variance + (bias - taken) ** 2);
+    [low, high] = [value - taken - reach, value - taken + reach];
     if (isWhole) [low, high] = [Math.floor(low + rounding), Math.ceil(high - rounding)];
     [low, high] = [low, high].map((end) => Math.min(Math.max(end, least), most));
   }
