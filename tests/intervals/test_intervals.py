@@ -6,6 +6,7 @@ import json
 import math
 import os
 import statistics
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -241,6 +242,35 @@ def test_large_counts_get_intervals_of_their_own_errors() -> None:
     # A control: with half the width, intervals do not cover.
     middle, half = (found.low + found.high) / 2, (found.high - found.low) / 4
     assert (abs(truth - middle) <= half).mean() < 0.7
+
+
+@given(small_counts, small_counts, st.floats(0.3, 3))
+def test_replicates_are_sorted_into_pools_as_written_out(known: Ints, made: Ints, deviation: float) -> None:
+    pool = CellPool(known, deviation)
+    pool.add(known, made)
+    limit = math.ceil(pools.LARGE * deviation)
+    classes, contexts = find_value_edges(limit).tolist(), find_contexts(made, find_windows(made.shape[1]))
+    zeros, pairs, large = Counter[int](), Counter[tuple[int, int]](), 0
+    for place, count in np.ndenumerate(made):
+        if count > limit:
+            large += 1
+            continue
+        value = sum(edge <= count for edge in classes) - 1
+        kind = value * (len(EDGES) + 1) + int(contexts[place])
+        if known[place] == 0:
+            zeros[kind] += 1
+        else:
+            pairs[kind, int(known[place] - count)] += 1
+    found = pool._pool(np.arange(len(pool._sums.zeros)))
+    assert {kind: times for kind, times in enumerate(pool._sums.zeros.tolist()) if times} == dict(zeros)
+    assert found.above_zero == sum(pairs.values())
+    for kind in range(len(pool._sums.zeros)):
+        own = pool._pool(np.array([kind]))
+        written = {distance: times for (at, distance), times in pairs.items() if at == kind}
+        assert dict(zip(own.distance.tolist(), own.times.tolist(), strict=True)) == written
+    assert pool._large == large
+    assert (pool._sums.errors == made - known).all()
+    assert (pool._sums.squares == (made - known) ** 2).all()
 
 
 def test_a_known_bias_moves_the_interval_off_the_released_count() -> None:

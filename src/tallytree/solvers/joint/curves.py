@@ -90,6 +90,7 @@ class _Room(NamedTuple):
     """Working memory for one row."""
 
     scratch: Scratch
+    noisy: Floats
     fit: Floats
     drift: Floats
     scatter: Floats
@@ -189,7 +190,7 @@ def _smooth_family(
 def _make_room(sizes: int) -> _Room:
     return _Room(
         make_scratch(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes),
-        np.empty(sizes), np.empty(sizes), np.empty(sizes + 1), np.empty(sizes + 1),
+        np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes + 1), np.empty(sizes + 1),
     )  # fmt: skip
 
 
@@ -260,7 +261,7 @@ def _draw_off(noisy: Rows, model: Model, scale: float, shape: Floats, end: float
 
     Laplace noise is Gaussian noise of random variances: these and the curve are drawn in turn (Gibbs).
     """
-    sizes, wanted = len(noisy), room.scratch.target
+    sizes, wanted = len(noisy), room.noisy
     for i in range(sizes):
         wanted[i] = noisy[i]
     _learn_walk(wanted, model, shape, end, room)

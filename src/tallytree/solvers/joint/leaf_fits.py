@@ -157,7 +157,6 @@ class Fits(NamedTuple):
 class Scratch(NamedTuple):
     """Working memory for fitting one leaf."""
 
-    target: Floats
     wanted: Floats
     totals: Floats
     heights: Floats
@@ -167,9 +166,7 @@ class Scratch(NamedTuple):
 @kernel
 def make_scratch(sizes: int) -> Scratch:
     """Allocate scratch for this number of sizes."""
-    return Scratch(
-        np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes, dtype=np.int32)
-    )
+    return Scratch(np.empty(sizes), np.empty(sizes), np.empty(sizes), np.empty(sizes, dtype=np.int32))
 
 
 @kernel
@@ -194,16 +191,27 @@ def fit_part(part: Part, prices: Floats, sums: Floats) -> Fits:
             used += 1
         offsets[r + 1] = used
         row = sums[part.parent[r] - part.first]
-        begin, before, off = 0, 0.0, 0.0
+        begin, before = 0, 0.0
         for b in range(blocks):
-            height = scratch.heights[b]
-            row[begin] += height - before
-            for i in range(begin, scratch.ends[b]):
-                off += (height - scratch.target[i]) ** 2
-            begin, before = scratch.ends[b], height
-        squares += off / part.ease[r]
+            row[begin] += scratch.heights[b] - before
+            begin, before = scratch.ends[b], scratch.heights[b]
+        squares += _sum_squares(part.targets, r, scratch) / part.ease[r]
     accumulate(sums)
     return Fits(start, offsets, movable[:used].copy(), squares)
+
+
+@kernel
+def _sum_squares(targets: StepRows, r: int, scratch: Scratch) -> float:
+    """Return the sum over sizes of (fit - target)^2 for leaf r: both are constant between their ends."""
+    squares, begin, block = 0.0, 0, 0
+    for b in range(targets.first[r], targets.first[r + 1]):
+        while begin < targets.ends[b]:
+            end = min(scratch.ends[block], targets.ends[b])
+            squares += (end - begin) * (scratch.heights[block] - targets.heights[b]) ** 2
+            begin = end
+            if end == scratch.ends[block]:
+                block += 1
+    return squares
 
 
 @kernel
@@ -211,13 +219,12 @@ def fit_leaf(part: Part, r: int, price: Floats, scratch: Scratch) -> tuple[int, 
     """Fill ``scratch`` with the fit of leaf r; return its number of blocks, the first above zero, and one
     past the last below the cap."""
     sizes = len(price)
-    target, wanted, ends, heights = scratch.target, scratch.wanted, scratch.ends, scratch.heights
+    wanted, ends, heights = scratch.wanted, scratch.ends, scratch.heights
     ease, cap = part.ease[r], part.cap[r]
     begin = 0
     for b in range(part.targets.first[r], part.targets.first[r + 1]):
         height = np.float64(part.targets.heights[b])
         for i in range(begin, part.targets.ends[b]):
-            target[i] = height
             wanted[i] = height - ease * price[i]
         begin = part.targets.ends[b]
     capped = cap < np.inf
