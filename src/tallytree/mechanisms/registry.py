@@ -11,6 +11,7 @@ from tallytree.mechanisms.cumulative_dp import CumulativeDP
 from tallytree.mechanisms.cumulative_joint import CumulativeJoint
 from tallytree.mechanisms.cumulative_qip import CumulativeQIP
 from tallytree.mechanisms.cumulative_qp import CumulativeQP
+from tallytree.mechanisms.cyclic_laplace import CyclicLaplace
 from tallytree.mechanisms.direct_cp import DirectCP
 from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.mechanisms.direct_qip import DirectQIP
@@ -31,6 +32,7 @@ MECHANISMS: tuple[type[Mechanism], ...] = (
     CumulativeChain,
     TopDown,
     CountOfCounts,
+    CyclicLaplace,
 )
 
 DEFAULT = CumulativeJoint.name

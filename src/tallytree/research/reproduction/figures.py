@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tallytree.drawing.charts import Curve, Key, Mark, Panel, draw, draw_dots
 from tallytree.mechanisms.count_of_counts import CountOfCounts
+from tallytree.mechanisms.cyclic_laplace import CyclicLaplace
 from tallytree.research.reproduction.document import Figure, Table, number, seconds, with_deviation
 from tallytree.research.reproduction.paper_figures import (
     CHAIN,
@@ -165,7 +166,10 @@ SIGNS = (
     "† The noise is too small for the stated epsilon: the true one is in the table. ¹ It is told every "
     "region's number of groups."
 )
-SIGN_OF = {CHAIN["published"].label: " †", CHAIN_TABLES.label: " †", CountOfCounts.name: " ¹"}
+SIGN_OF = {
+    **{each.label: " †" for each in (CHAIN["published"], CHAIN_TABLES)},
+    **{each.name: " ¹" for each in (CountOfCounts, CyclicLaplace)},
+}
 GROUPS = ("", "k", "M", "G", "T")
 """Names of units: errors are in thousands, so that a thousandth is one group."""
 

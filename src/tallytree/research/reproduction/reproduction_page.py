@@ -55,9 +55,9 @@ def write_opening(report: Report) -> Iterator[Block]:
     yield Paragraph(
         "The experiments of *Differential Privacy of Hierarchical Census Data: An Optimization Approach* "
         "(Fioretto, Van Hentenryck, Zhu), run again by Tallytree with the paper's mechanisms, "
-        "`cumulative-joint` (the default here) and `count-of-counts` (Kuo et al.), and compared with what "
-        "the paper published. Every number and verdict below is computed from the runs; this page is "
-        "written by `tallytree reproduce`."
+        "`cumulative-joint` (the default here), `count-of-counts` (Kuo et al.) and `cyclic-laplace` (Kohli "
+        "and Laskowski), and compared with what the paper published. Every number and verdict below is "
+        "computed from the runs; this page is written by `tallytree reproduce`."
     )
     if report.quick:
         yield Note(
@@ -255,8 +255,8 @@ def _write_tables(report: Report, orders: Sequence[Order]) -> Iterator[Block]:
         "subtrees. *True epsilon* is what the noise is worth, **bold** where it is not the one stated."
     )
     yield Note(
-        f"{PUBLIC} `count-of-counts` takes each region's number of groups as public and keeps it exactly: "
-        "its privacy is not comparable with that of the others, which are told the total number of groups "
+        f"{PUBLIC} `count-of-counts` and `cyclic-laplace` take each region's number of groups as public: "
+        "their privacy is not comparable with that of the others, which are told the total number of groups "
         "only."
     )
     for summary in report.summaries:
