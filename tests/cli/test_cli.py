@@ -112,11 +112,16 @@ def test_a_number_of_replicates_that_is_none_is_refused(replicates: str, run: Ru
     assert not (tmp_path / "made").exists()
 
 
-def test_the_command_that_checks_a_release_can_be_pasted_into_a_shell(run: Run, tmp_path: Path) -> None:
-    code, out, _ = run("release", "counts.csv", *FLAGS, "--out", "a place; ' of my own", "--replicates", "0")
+def test_commands_to_copy_can_be_pasted_into_a_shell(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "20")  # a command that is wrapped would be two
+    place = "a place; ' of my own, with a name that is longer than a line"
+    code, out, _ = run("release", "counts.csv", *FLAGS, "--out", place, "--replicates", "0")
     assert code == 0
-    command = " ".join(out.split()).partition("Check it with: ")[2].partition(" The report is")[0]
-    assert shlex.split(command) == ["tallytree", "verify", "a place; ' of my own"]
+    commands = [
+        shlex.split(line) for line in out.splitlines() if line.startswith("    ") and place[:9] in line
+    ]
+    assert commands[0] == ["tallytree", "verify", place]
+    assert commands[1][1:] == [f"{place}/report.html"]
 
 
 def test_json_is_all_that_is_printed_for_programs(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import json
 import os
@@ -10,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from zipfile import ZipFile, is_zipfile
 
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 import tallytree as tt
@@ -17,7 +20,7 @@ from tallytree import arrays
 from tallytree.errors import ExportError, FolderError
 from tallytree.exporting import exporter
 from tallytree.exporting.exporter import FORMATS
-from tallytree.exporting.published_tables import ExportTable
+from tallytree.exporting.published_tables import ExportTable, guard
 from tallytree.releases.released import Released
 from tests.commands import Run
 from tests.exporting.export_support import list_rows, make_release
@@ -162,3 +165,29 @@ def test_a_format_from_outside_is_offered_like_ours(
     total = make_release(classes=True, intervals=True).total
     assert (folder / "made").read_text() == f"counts: {total}"
     assert "'total'" in run("export", "release", "--to", "pdf", "--out", "other").err
+
+
+def test_unbiased_estimates_in_csv_are_guarded_and_in_parquet_as_they_are(folder: Path, run: Run) -> None:
+    for name in ("unbiased.csv", "unbiased.parquet"):
+        assert run("unbiased", "release", "--out", name).code == 0
+    with Path("unbiased.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    plain = pa_parquet.read_table("unbiased.parquet")
+    assert rows[0] == [guard(name) for name in plain.column_names]
+    assert "'=state" in rows[0]
+    for place in range(4):  # the columns of the levels, and that of the level's name
+        named = plain.column(place).to_pylist()
+        assert [row[place] for row in rows[1:]] == ["" if name is None else guard(name) for name in named]
+    assert {"'-1", "'@SUM(1+1)*cmd"} <= {cell for row in rows for cell in row}
+    assert [float(row[-2]) for row in rows[1:]] == plain.column("estimate").to_pylist()
+
+
+def test_counts_in_csv_come_back_as_they_were(folder: Path, run: Run) -> None:
+    names = ["=1+1", "'=1+1", "-1", "plain"]
+    people = pa.table({"home": [1, 2, 3, 4], "state": names})
+    pa_parquet.write_table(people, "people.parquet")
+    shared = ["--region", "state", "--sizes", "1:3"]
+    code, _, err = run("count", "people.parquet", "--group", "home", *shared, "--out", "sensitive.csv")
+    assert (code, err) == (0, "")
+    assert run("release", "sensitive.csv", *shared, "--epsilon", "9", "--out", "made").code == 0
+    assert {path[-1] for path in tt.load("made").hierarchy.regions("state")} == set(names)

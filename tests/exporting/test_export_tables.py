@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 import tallytree as tt
 from tallytree.errors import ExportError
 from tallytree.exporting import workbook
-from tallytree.exporting.csv_tables import guard
-from tallytree.exporting.published_tables import ABOUT, STATISTICS
+from tallytree.exporting.published_tables import ABOUT, STATISTICS, guard
 from tallytree.releases import statistics
 from tallytree.releases.release_columns import COLUMNS
 from tests.exporting.export_support import (

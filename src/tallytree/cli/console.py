@@ -170,7 +170,8 @@ def show_jobs(*, quiet: bool) -> Iterator[Tell]:
 
 def print_next_step(folder: object) -> None:
     """Print where the release is and how to check it, as a command that is started like this one."""
-    print_text(f"Written to {folder}. Check it with: {write_command(['verify', str(folder)])}")
+    print_text(f"Written to {folder}. Check it with:")
+    print_command(write_command(["verify", str(folder)]))
 
 
 def write_command(words: Sequence[str]) -> str:
@@ -235,12 +236,21 @@ def print_plain_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         typer.echo("\t".join(map(make_safe, row)))
 
 
-def print_text(text: str, *, end: str = "\n") -> None:
+def print_text(text: str, *, end: str = "\n", indent: int = 0) -> None:
     """Print a paragraph, wrapped to the terminal; a line end in it, as in a name, begins no new line."""
     from rich.console import Console
+    from rich.padding import Padding
     from rich.text import Text
 
-    Console(highlight=False).print(Text(make_safe(text)), end=end)
+    said = Text(make_safe(text))
+    Console(highlight=False).print(
+        Padding(said, (0, 0, 0, indent), expand=False) if indent else said, end=end
+    )
+
+
+def print_command(command: str) -> None:
+    """Print a command to copy, on one line: one that is broken where the terminal ends would not run."""
+    typer.echo(f"    {make_safe(command)}")
 
 
 def print_warning(text: str) -> None:
@@ -421,7 +431,5 @@ def print_opening(folder: Path) -> None:
     if not target.exists():
         return
     opener = {"darwin": "open", "win32": "start"}.get(sys.platform, "xdg-open")
-    print_text(
-        f"The report is {target}. It opens in any browser: double-click it, or run "
-        f"{opener} {shlex.quote(str(target))}"
-    )
+    print_text(f"The report is {target}. It opens in any browser: double-click it, or run")
+    print_command(f"{opener} {shlex.quote(str(target))}")

@@ -34,12 +34,15 @@ def unbiased(
 
     They are made from a release's measurements alone. Released counts are never negative, which makes them
     err upwards where there are few groups. These may be negative, and are right on average: for models and
-    for sums over many cells.
+    for sums over many cells. In a CSV file, a name that a spreadsheet would take for a formula has an
+    apostrophe before it.
     """
+    from tallytree.exporting.published_tables import guard_table
     from tallytree.publishing.publisher import load
     from tallytree.releases.interval_bounds import write_estimates
 
-    rows = write_estimates(load(folder).estimate_unbiased(), out)
+    table = load(folder).estimate_unbiased()
+    rows = write_estimates(guard_table(table) if out.suffix.lower() == ".csv" else table, out)
     if as_json:
         print_json({"out": str(out), "rows": rows})
     else:

@@ -164,20 +164,21 @@ def show(
     )
     for balance in balances:
         print_spending(record.entries, balance)
-    print_table(
-        "Entries",
-        ["entry", "time (UTC)", "dataset", "kind", "unit", "amount", "label", "owner", "release", "what"],
-        [
-            [
-                *(str(e.number), e.time.replace("T", " ")[:19], e.dataset, e.kind, e.unit, e.amount),
-                *(e.words.label, e.words.owner, e.words.release, e.words.purpose),
-            ]
-            for e in record.entries
-        ],
-        left=10,
-    )
+    print_text("Entries (times in UTC)")
+    for entry in record.entries:
+        print_entry(entry)
     if page is not None:
         print_text(f"Written: {page}")
+
+
+def print_entry(entry: Entry) -> None:
+    """Print an entry: a line on the charge, and what it says of itself, indented, in lines that fit."""
+    at, words = entry.time.replace("T", " ")[:19], entry.words
+    print_text(f"{entry.number:>5}  {at}  {entry.dataset}  {entry.kind}  {entry.unit} {entry.amount}")
+    named = {"label": words.label, "owner": words.owner, "release": words.release}
+    told = ", ".join(f"{name} {text}" for name, text in named.items() if text)
+    for text in filter(None, (told, words.purpose)):
+        print_text(text, indent=7)
 
 
 def print_spending(entries: Sequence[Entry], balance: Balance) -> None:

@@ -118,7 +118,7 @@ def _run_and_report() -> NoReturn:
             _fail(INTERRUPTED, STOPPED, outcome=Outcome("", charged=None))  # what it noted is lost
         sys.exit(code)
     except typer.TyperException as error:
-        _fail(USAGE, error.format_message())
+        _fail(USAGE, error.format_message(), error)
     except (InputError, CheckError) as error:
         _fail(find_kind(error), str(error), error)
     except _Stop as stop:
@@ -176,6 +176,12 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
     raise _Stop(number)
 
 
+def _find_command(error: BaseException | None) -> str:
+    """Return the command whose use was wrong, as far as it is known."""
+    context = getattr(error, "ctx", None)
+    return "tallytree" if context is None else str(context.command_path)
+
+
 def _fail(
     kind: Kind, message: str, error: BaseException | None = None, *, outcome: Outcome | None = None
 ) -> NoReturn:
@@ -186,7 +192,7 @@ def _fail(
     if message:  # there is none where the help was shown instead
         print_error(f"Error: {message}")
         if kind is USAGE:
-            print_error("Try 'tallytree --help'.")
+            print_error(f"Try '{_find_command(error)} --help'.")
         if isinstance(error, RecordsError):
             print_remedies(error.remedies)
         if "--json" in sys.argv[1:]:

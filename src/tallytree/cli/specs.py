@@ -31,6 +31,13 @@ if TYPE_CHECKING:
 
 PATHS = ("source", "out", "frame", "hierarchy", "spill_folder", "ledger")
 LISTS = ("regions", "group")
+NEEDED = {
+    "source": ": the table to read",
+    "regions": ": the columns that name the regions (--region), from the top region down",
+    "sizes": ": the range of group sizes, such as 1:20, or classes",
+    "out": ": where to write",
+}
+"""What the settings are that cannot be left out, for the message that says so."""
 NOT_TEXT = (
     "sizes",
     "classes",
@@ -95,7 +102,7 @@ class CountSpec:
                 and name not in values
                 and (name, "classes" in values) != ("sizes", True)
             ):
-                raise SpecError(f"The setting {name!r} is missing.")
+                raise SpecError(f"The setting {name!r} is missing{NEEDED.get(name, '')}.")
         checked = dict(values)
         if isinstance(checked.get("group"), str):
             checked["group"] = [checked["group"]]

@@ -110,7 +110,11 @@ def check_count_file(path: Path, regions: Sequence[str]) -> None:
 
 
 def write_counts(counts: GroupCounts, file: Path, *, as_csv: bool) -> None:
-    """Write the counts of the leaf regions; a region without groups has one row."""
+    """Write the counts of the leaf regions; a region without groups has one row.
+
+    In CSV too, names are written as they are, with no guard against spreadsheets: the file is read again for
+    the release, which must have these names.
+    """
     table = _tabulate(counts)
     if as_csv:
         pa_csv.write_csv(table, file)

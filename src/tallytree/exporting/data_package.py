@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tallytree.exporting.csv_tables import guard, write_csv
-from tallytree.exporting.published_tables import ExportTable, Kind, find_kind
+from tallytree.exporting.published_tables import ExportTable, Kind, find_kind, guard, write_csv
 from tallytree.exporting.release_facts import (
     describe_in_short,
     find_manifest_digest,

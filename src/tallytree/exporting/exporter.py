@@ -10,13 +10,13 @@ from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from tallytree.errors import ExportError, name_choices, show
-from tallytree.exporting.csv_tables import write_csv
 from tallytree.exporting.data_package import write_data_package
 from tallytree.exporting.published_tables import (
     ExportTable,
     describe_counts,
     describe_summaries,
     describe_wide_counts,
+    write_csv,
 )
 from tallytree.exporting.registry_entry import write_registry_entry
 from tallytree.exporting.sdmx import write_sdmx

@@ -5,13 +5,16 @@ A table is made a few regions at a time, whatever its size.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 
 from tallytree.arrays import cut_rows, get_rows, get_shape
 from tallytree.hierarchy import Hierarchy
@@ -97,6 +100,38 @@ def _change_text(column: pa.Array[Any], change: Callable[[str], str]) -> pa.Arra
         return column
     texts = pa.array([change(str(text)) for text in coded.dictionary.to_pylist()], pa.string())
     return pa.DictionaryArray.from_arrays(coded.indices, texts).cast(pa.string())
+
+
+_FORMULA = re.compile("'*[=+@\t\r-]")
+
+
+def guard(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula, with an apostrophe before one.
+
+    A text that begins like a guarded one gets an apostrophe too, so that the guard can be taken off again.
+
+    >>> guard("=1+1"), guard("'=1+1"), guard("'s-Gravenhage")
+    ("'=1+1", "''=1+1", "'s-Gravenhage")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def guard_table(table: pa.Table) -> pa.Table:
+    """Return a table with its text and the names of its columns guarded, for a CSV file that people open."""
+    columns = [_change_text(column.combine_chunks(), guard) for column in table.columns]
+    return pa.table(columns, names=[guard(name) for name in table.column_names])
+
+
+def write_csv(table: ExportTable, path: Path) -> int:
+    """Write a table as UTF-8 with a header, guarded, some rows at a time; return the number of rows."""
+    plain = make_plain(table.schema)
+    header = pa.schema([(guard(field.name), field.type) for field in plain])
+    rows = 0
+    with pa_csv.CSVWriter(path, header) as writer:
+        for part in table.stream(guard):
+            writer.write_table(part.rename_columns(header.names))
+            rows += part.num_rows
+    return rows
 
 
 Kind = Literal["integer", "number", "boolean", "text"]

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from tallytree.exporting.csv_tables import guard, write_csv
-from tallytree.exporting.published_tables import ExportTable, Kind, find_kind
+from tallytree.exporting.published_tables import ExportTable, Kind, find_kind, guard, write_csv
 from tallytree.exporting.release_facts import describe_in_short, get_day, list_facts, name_release
 from tallytree.releases.released import Released
 
