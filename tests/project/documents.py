@@ -28,7 +28,9 @@ signature, the example of a docstring, which runs with its module, and R, which 
 MORE = "..."
 """A line of an output in place of others, which differ each time."""
 
-BEFORE = {"choosing-epsilon.md": ("start-here.md", "Some people")}
+BEFORE = {
+    name: ("start-here.md", "Some people") for name in ("automation.md", "choosing-epsilon.md", "estimates.md")
+}
 """Pages that go on from a section of another one."""
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -172,8 +172,8 @@ def test_the_examples_for_r_run(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     blocks = re.findall(r"^```r\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     # data.table reads the same file, if it is there.
     check = (
-        'if (requireNamespace("data.table", quietly = TRUE) && file.exists("intervals.csv")) '
-        'stopifnot(nrow(data.table::fread("intervals.csv", na.strings = "")) == nrow(released))\n'
+        'if (requireNamespace("data.table", quietly = TRUE) && file.exists("released.csv")) '
+        'stopifnot(nrow(data.table::fread("released.csv", na.strings = "")) == nrow(released))\n'
     )
     Path("page.R").write_text("".join([*blocks, check]), encoding="utf-8")
     done = subprocess.run(["Rscript", "--vanilla", "page.R"], capture_output=True, text=True, check=False)
