@@ -163,16 +163,17 @@ def test_intervals_are_plugged_in_where_there_are_any() -> None:
     assert (groups == RELEASE.counts[2]).all()
     assert (low == np.maximum(groups - 7, 0)).all()
     assert (high == groups + 9).all()
+    assert known.intervals is not None
+    told = list_figures(RELEASE.sizes, known.intervals.summaries[0])  # those that have an interval
+    assert [figure.title for figure in SHOWN if figure not in told] == ["Of size 1"]
     for level, counts in enumerate(RELEASE.counts):
         value = summarize(counts, (1, 12))[:, PLACES]
-        found = unpack_figures(read_element(page, f"figures-{level}"), SHOWN, ends=True)
-        np.testing.assert_allclose(found[:, WITH_ENDS, 0], value, atol=1e-6)
-        np.testing.assert_allclose(
-            found[:, WITH_ENDS, 1], np.maximum(value - SUMMARY_REACH[PLACES], 0), atol=1e-6
-        )
-        np.testing.assert_allclose(found[:, WITH_ENDS, 2], value + 2 * SUMMARY_REACH[PLACES], atol=1e-6)
+        found = unpack_figures(read_element(page, f"figures-{level}"), told, ends=True)
+        np.testing.assert_allclose(found[..., 0], value, atol=1e-6)
+        np.testing.assert_allclose(found[..., 1], np.maximum(value - SUMMARY_REACH[PLACES], 0), atol=1e-6)
+        np.testing.assert_allclose(found[..., 2], value + 2 * SUMMARY_REACH[PLACES], atol=1e-6)
         bare = unpack_figures(read_element(PAGE, f"figures-{level}"), SHOWN, ends=False)
-        np.testing.assert_array_equal(bare[..., 0], found[..., 0])
+        np.testing.assert_array_equal(bare[:, WITH_ENDS, 0], found[..., 0])
 
 
 def test_what_is_not_an_interval_is_not_packed_as_one() -> None:

@@ -33,7 +33,7 @@ from tests.report.report_support import (
 )
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 pytestmark = IN_BROWSER
 
@@ -224,8 +224,7 @@ def test_intervals_are_drawn_where_there_are_any(visit: Any) -> None:
     assert f"{show(int(counts[0]) - 7)} to {show(int(counts[0]) + 9)}" in there.text("#readout")
     rows = there.save("#save")
     assert [int(row["groups_low"]) for row in rows[:3]] == [max(int(n) - 7, 0) for n in counts[:3]]
-    there.page.check("#cumulative")
-    assert there.page.get_attribute(".whiskers-a", "d") == ""
+    assert not there.page.is_visible("#cumulative")  # there are no intervals of cumulative counts
     assert visit("plain").page.get_attribute(".whiskers-a", "d") == ""
 
 
@@ -439,6 +438,87 @@ def test_the_chart_by_its_buttons(visit: Any) -> None:
     page.keyboard.press("Space")
     assert page.get_attribute(".bars-a", "d") != linear
     assert "or smaller" in there.text("#readout")
+
+
+# Regions side by side.
+
+
+def list_charts(page: Page) -> list[tuple[str, str]]:
+    """The name of each small chart, and its number of groups."""
+    tiles = page.locator("#charts .small-chart")
+    return [
+        (tile.locator("bdi").first.inner_text(), tile.locator(".small-figure").inner_text())
+        for tile in tiles.all()
+    ]
+
+
+def test_regions_side_by_side_are_those_of_the_release(visit: Any) -> None:
+    there = visit("intervals")
+    page = there.page
+    page.locator("#side").scroll_into_view_if_needed()
+    page.wait_for_selector("#charts .small-chart")
+    groups = RELEASE.counts[1].sum(axis=1)
+    named = [path[-1] for path in RELEASE.hierarchy.regions("state")]
+    for (name, told), wanted, number in zip(list_charts(page), named, groups.tolist(), strict=True):
+        assert name == wanted
+        value = int(told.removesuffix(" groups").replace(",", ""))
+        assert abs(value - number) <= 10  # with no more digits than are known
+    assert page.locator("#charts .interval").count() == len(named)
+    page.select_option("#charts-of", label="All of level county")
+    assert page.locator("#charts .small-chart").count() == len(RELEASE.counts[2])
+    assert page.locator("#charts .above").first.inner_text() == "State A"
+    page.select_option("#charts-order", value="groups")
+    shown = [int(told.removesuffix(" groups").replace(",", "")) for _, told in list_charts(page)]
+    assert shown == sorted(shown, reverse=True)
+    assert len(set(shown)) > 3
+    assert find_axe_violations(page) == []
+
+
+def test_all_small_charts_have_one_scale(visit: Any) -> None:
+    there = visit("plain")
+    page = there.page
+    page.locator("#side").scroll_into_view_if_needed()
+    page.wait_for_selector("#charts .small-chart")
+    page.click("#charts-measure [data-value=groups]")
+    paths = page.eval_on_selector_all("#charts .bars-a", "all => all.map(e => e.getBBox().height)")
+    largest = RELEASE.counts[1].max(axis=1)
+    np.testing.assert_allclose(np.array(paths) / max(paths), largest / largest.max(), atol=0.02)
+    assert page.locator("#charts .line-whole").count() == 0
+    page.click("#charts-measure [data-value=share]")
+    assert page.locator("#charts .line-whole").count() == len(largest)
+
+
+def test_small_charts_by_keyboard_open_their_regions(visit: Any) -> None:
+    there = visit("plain")
+    page = there.page
+    page.locator("#side").scroll_into_view_if_needed()
+    page.wait_for_selector("#charts .small-chart")
+    assert page.locator("#charts [tabindex='0']").count() == 1
+    page.focus("#charts [tabindex='0']")
+    for key, wanted in (("End", "State C"), ("ArrowLeft", "State B"), ("Home", "State A")):
+        page.keyboard.press(key)
+        assert page.evaluate("document.activeElement.innerText").startswith(wanted)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert there.text("#region-name") == "State B"
+    assert page.locator("#charts-pages").is_hidden()
+
+
+def test_many_small_charts_are_on_pages(visit: Any) -> None:
+    there = visit("large")
+    page = there.page
+    page.locator("#side").scroll_into_view_if_needed()
+    page.wait_for_selector("#charts .small-chart")
+    page.select_option("#charts-of", index=page.locator("#charts-of option").count() - 1)
+    first = list_charts(page)
+    assert len(first) == 60
+    assert page.is_disabled("#charts-back")
+    page.click("#charts-next")
+    second = list_charts(page)
+    assert not {name for name, _ in first} & {name for name, _ in second}
+    assert there.text("#charts-page").startswith("61 to 120 of ")
+    page.click("#charts-back")
+    assert list_charts(page) == first
 
 
 def test_the_range_of_sizes(visit: Any) -> None:

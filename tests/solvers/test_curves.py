@@ -148,21 +148,27 @@ def test_classes_and_ragged_trees_are_smoothed_too() -> None:
 # Draws from the posterior: plausible true counts, with which intervals begin.
 
 
-def test_draws_have_the_mean_and_the_variances_of_the_posterior() -> None:
+@pytest.mark.parametrize("end", [40.0, np.inf])
+def test_draws_have_the_mean_and_the_variances_of_the_posterior(end: float) -> None:
     rng = np.random.default_rng(3)
     sizes, times = 8, 20_000
     noisy, drift = rng.normal(0, 30, sizes), rng.exponential(5, sizes)
     noise, scatter = rng.exponential(20, sizes) + 0.1, rng.exponential(10, sizes) + 0.1
-    for end in (40.0, np.inf):
-        means, variances = np.empty(sizes), np.empty(sizes)
-        draws = np.array(
-            [draw_posterior(noisy, noise, drift, scatter, end, means, variances).copy() for _ in range(times)]
-        )
-        mean, spread = solve_plainly(noisy, noise, drift, scatter, end)
-        np.testing.assert_allclose(draws.mean(axis=0), mean, atol=6 * (spread.max() / times) ** 0.5 + 1e-6)
-        np.testing.assert_allclose(draws.var(axis=0), spread, rtol=0.08, atol=1e-6)
-        steps = np.diff(draws, axis=1).var(axis=0)
-        assert (steps < 2 * scatter[1:]).all()  # a control: draws of each size alone would be rougher
+    means, variances = np.empty(sizes), np.empty(sizes)
+
+    def draw(flat: npt.NDArray[np.bool_], times: int) -> npt.NDArray[np.float64]:
+        walk = noisy, noise, drift, scatter, end, flat, means, variances
+        return np.array([draw_posterior(*walk) for _ in range(times)])
+
+    draws = draw(np.zeros(sizes, dtype=np.bool_), times)
+    mean, spread = solve_plainly(noisy, noise, drift, scatter, end)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=6 * (spread.max() / times) ** 0.5 + 1e-6)
+    np.testing.assert_allclose(draws.var(axis=0), spread, rtol=0.08, atol=1e-6)
+    steps = np.diff(draws, axis=1).var(axis=0)
+    assert (steps < 2 * scatter[1:]).all()  # a control: draws of each size alone would be rougher
+    # Flat sizes have no draws of their own: they follow from the last.
+    steps = np.diff(draw(np.ones(sizes, dtype=np.bool_), 10), axis=1)
+    assert np.linalg.matrix_rank(steps - steps.mean(axis=0), tol=1e-6) <= 1
 
 
 def test_variances_drawn_for_laplace_noise_are_those_it_was_made_with() -> None:

@@ -160,7 +160,13 @@ def estimate(
         if has_second:
             other = span if against_sizes is None else other_span
             selections.append(estimator.select(against or region, other, statistic))
-        if estimator.kept is None and not as_json:
+        if estimator.is_too_large:
+            if not as_json:
+                print_error(
+                    "The release is too large for replicates: intervals are from the noise of the regions' "
+                    "own answers alone, which is safe and wider."
+                )
+        elif estimator.kept is None and not as_json:
             print_error(
                 f"The folder does not keep these replicates: {estimator.replicates} are made anew, with seed "
                 f"{estimator.seed}. 'tallytree intervals DIR --keep-replicates' keeps them."

@@ -58,6 +58,11 @@ class Draws:
 
     def combine(self, other: Draws, apply: Callable[[Any, Any], Any], range: Range) -> Draws:
         """Return the number that two numbers make, in the release and in each replicate."""
+        if not len(self.made):
+            raise IntervalsError(
+                "The release is too large for replicates, so it is not known how the errors of two estimates "
+                "are related. A share or a mean of one selection can be estimated."
+            )
         if self.origin != other.origin:
             raise IntervalsError(
                 "These estimates are not of one release, or not from the same replicates, so it is not known "
@@ -89,7 +94,7 @@ class Estimate:
     high: float
     """...to here, with probability ``coverage``."""
     bias: float
-    """The mean error of replicates."""
+    """The mean error of replicates; NaN if there are none."""
     error: float
     """The standard error."""
     coverage: Fraction
@@ -160,7 +165,8 @@ class Estimate:
     def _repr_html_(self) -> str:
         words = [write_paragraph(self.describe_number())]
         if not self.exact and math.isfinite(self.error):
-            errors = f"Bias {self.bias:,.3g}, standard error {self.error:,.3g}."
+            bias = f"Bias {self.bias:,.3g}, standard error" if math.isfinite(self.bias) else "Standard error"
+            errors = f"{bias} {self.error:,.3g}."
             words += [write_paragraph(errors), write_paragraph(f"{self.draws.flags.describe()}.")]
         return write_box(tag("span", self.title, ", ", self.name), *words)
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tallytree.errors import IntervalsError, show
 from tallytree.intervals.estimates import Estimate, Estimates, estimate_function, estimate_selection
+from tallytree.intervals.own_answers import estimate_from_answers
 from tallytree.intervals.region_sets import Located, RegionPath, locate
 from tallytree.intervals.replicates import (
     REPLICATES,
@@ -20,6 +21,7 @@ from tallytree.intervals.replicates import (
     check_seed,
     draw_replicates,
     find_method,
+    has_room,
 )
 from tallytree.intervals.selections import Selection, SizeRange, select
 from tallytree.privacy.budget import Exact
@@ -76,6 +78,11 @@ class Estimator:
             return None
         return kept
 
+    @property
+    def is_too_large(self) -> bool:
+        """Whether there is no room for replicates: estimates are from the regions' own answers then."""
+        return not has_room(self.release)
+
     def select(
         self, regions: Iterable[RegionPath] | None, sizes: SizeRange | None, statistic: str
     ) -> Selection:
@@ -109,6 +116,19 @@ class Estimator:
 
     def estimate(self, selections: Sequence[Selection]) -> Estimates:
         """Estimate all that is selected."""
+        if self.is_too_large:
+            return Estimates(
+                tuple(
+                    estimate_from_answers(
+                        selection,
+                        self.release.measurements,
+                        self.release.counts,
+                        coverage=self.coverage,
+                        flags=self.flags,
+                    )
+                    for selection in selections
+                )
+            )
         kept = self.kept or self._draw(selections)
         return Estimates(
             tuple(

@@ -106,7 +106,9 @@ MOST_CELLS = 10**8
 """Regions x sizes: the errors of every cell are kept until the last replicate."""
 LEAST_SHARED, MOST_SHARED = 2**14, 10**7
 """Replicates of so many cells are made side by side: for fewer the interpreter's lock is in the way."""
-TOO_MANY = f"there are more than {MOST_CELLS:,} regions x sizes"
+TOO_MANY = (
+    f"there are more than {MOST_CELLS:,} regions x sizes; 'tallytree estimate' gives those of chosen regions"
+)
 
 
 def add_intervals(
@@ -202,7 +204,7 @@ def make_intervals(
 
 def find_obstacle(release: Released) -> str | None:
     """Return why intervals are not made by default; None if they are."""
-    if not _has_room(release):
+    if not has_room(release):
         return TOO_MANY
     origin = find_origin(release.manifest)
     if origin.obstacle:
@@ -223,11 +225,12 @@ def find_method(release: Released) -> Mechanism:
 
 def check_room(release: Released) -> None:
     """Refuse a release of which replicates would take too much memory."""
-    if not _has_room(release):
+    if not has_room(release):
         raise IntervalsError(f"Intervals are not made: {TOO_MANY}.")
 
 
-def _has_room(release: Released) -> bool:
+def has_room(release: Released) -> bool:
+    """Whether replicates of a release fit into memory, and into a reasonable time."""
     plan = release.measurements.plan
     shapes = [plan.shape(level) for level in range(len(plan.levels))]
     return sum(regions * sizes for regions, sizes in shapes) <= MOST_CELLS

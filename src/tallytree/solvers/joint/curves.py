@@ -267,18 +267,21 @@ def _draw_off(noisy: Rows, model: Model, scale: float, shape: Floats, end: float
     _learn_walk(wanted, model, shape, end, room)
     left = Model(scale, model.reach, model.is_gaussian)
     curve, variance = _fit_curve(wanted, left, end, room), _find_variance(left)
+    flat = _find_flats(room.fit)  # drawn as a whole in the end, so their sizes need no draws
     for i in range(sizes):
-        room.noise[i] = variance * (1.0 if model.is_gaussian else np.random.standard_exponential())
-    off = draw_posterior(wanted, room.noise, room.drift, room.scatter, end, room.means, room.sums)
+        calm = model.is_gaussian or flat[i]
+        room.noise[i] = variance * (1.0 if calm else np.random.standard_exponential())
+    off = draw_posterior(wanted, room.noise, room.drift, room.scatter, end, flat, room.means, room.sums)
     for _ in range(0 if model.is_gaussian else SWEEPS):
         for i in range(sizes):
-            room.noise[i] = draw_variance(abs(wanted[i] - off[i]), scale)
-        off = draw_posterior(wanted, room.noise, room.drift, room.scatter, end, room.means, room.sums)
+            if not flat[i]:
+                room.noise[i] = draw_variance(abs(wanted[i] - off[i]), scale)
+        off = draw_posterior(wanted, room.noise, room.drift, room.scatter, end, flat, room.means, room.sums)
     off -= curve
     begin = 0
     for i in range(1, sizes + 1):
         if i == sizes or room.fit[i] != room.fit[begin]:
-            if i - begin >= LONG:  # the error of a mean of Gaussian draws, and of a median of Laplace draws
+            if flat[begin]:  # the error of a mean of Gaussian draws, and of a median of Laplace draws
                 error = scale / math.sqrt(i - begin)
                 off[begin:i] = error * np.random.standard_normal()
                 room.variances[begin:i] = error**2
@@ -286,6 +289,17 @@ def _draw_off(noisy: Rows, model: Model, scale: float, shape: Floats, end: float
     if end < np.inf:
         off[sizes - 1] = room.variances[sizes - 1] = 0.0
     return off
+
+
+@kernel
+def _find_flats(fit: Floats) -> npt.NDArray[np.bool_]:
+    """Return which sizes lie in long flat stretches of a fit."""
+    flat, begin = np.zeros(len(fit), dtype=np.bool_), 0
+    for i in range(1, len(fit) + 1):
+        if i == len(fit) or fit[i] != fit[begin]:
+            flat[begin:i] = i - begin >= LONG
+            begin = i
+    return flat
 
 
 @kernel
@@ -399,16 +413,26 @@ def find_posterior(
 
 @kernel
 def draw_posterior(
-    noisy: Floats, noise: Floats, drift: Floats, scatter: Floats, end: float, means: Floats, variances: Floats
+    noisy: Floats,
+    noise: Floats,
+    drift: Floats,
+    scatter: Floats,
+    end: float,
+    flat: npt.NDArray[np.bool_],
+    means: Floats,
+    variances: Floats,
 ) -> Floats:
-    """Draw the walk of :func:`find_posterior` from its posterior, from the last size back to the first."""
+    """Draw the walk of :func:`find_posterior` from its posterior, from the last size back to the first.
+
+    Sizes that are ``flat`` take their mean, given the draw after them.
+    """
     sizes = len(noisy)
     curve = np.empty(sizes)
     _filter(noisy, noise, drift, scatter, end, means, variances)
     curve[sizes - 1] = means[sizes - 1] + math.sqrt(variances[sizes - 1]) * np.random.standard_normal()
     for i in range(sizes - 2, -1, -1):
         gain = variances[i] / (variances[i] + scatter[i + 1])
-        middle = means[i] + gain * (curve[i + 1] - means[i] - drift[i + 1])
-        spread = variances[i] * (1.0 - gain)
-        curve[i] = middle + math.sqrt(spread) * np.random.standard_normal()
+        curve[i] = means[i] + gain * (curve[i + 1] - means[i] - drift[i + 1])
+        if not flat[i]:
+            curve[i] += math.sqrt(variances[i] * (1.0 - gain)) * np.random.standard_normal()
     return curve
