@@ -28,9 +28,8 @@ signature, the example of a docstring, which runs with its module, and R, which 
 MORE = "..."
 """A line of an output in place of others, which differ each time."""
 
-BEFORE = {
-    name: ("start-here.md", "Some people") for name in ("automation.md", "choosing-epsilon.md", "estimates.md")
-}
+SOME_PEOPLE = ("start-here.md", "Some people")
+BEFORE = {"automation.md": SOME_PEOPLE, "choosing-epsilon.md": SOME_PEOPLE, "estimates.md": SOME_PEOPLE}
 """Pages that go on from a section of another one."""
 
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -99,13 +99,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pa_csv.write_csv(HOUSEHOLDS, "households.csv")
     pa_csv.write_csv(HOUSEHOLDS.select(["state", "county"]), "regions.csv")
     pa_csv.write_csv(pa.table({"firm": [1, 2, 3], "state": ["GA", "GA", "NY"]}), "firms.csv")
-    register = {
-        "firm": [1, 2, 3],
-        "employees": [3, 40, 900],
-        "state": ["GA", "GA", "NY"],
-        "county": ["a", "b", "c"],
-    }
-    pa_parquet.write_table(pa.table(register), "register.parquet")
+    firms = pa.table({"firm": [1, 2, 3], "employees": [3, 40, 900]})
+    for name, column in (("state", ["GA", "GA", "NY"]), ("county", ["Cobb", "Clarke", "Kings"])):
+        firms = firms.append_column(name, pa.array(column))
+    pa_parquet.write_table(firms, "register.parquet")
     jobs = {"worker": [1, 1, 1, 2], "firm": [1, 2, 3, 3], "hours": [10, 20, 30, 99]}
     states = pa.array(["GA", "GA", "NY", "NY"])
     pa_parquet.write_table(pa.table(jobs).append_column("state", states), "jobs.parquet")
