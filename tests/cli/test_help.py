@@ -115,6 +115,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write_files() -> None:
     pa_parquet.write_table(PEOPLE, "people.parquet")
+    firms = pa.table({"firm": [1, 2, 3, 4], "employees": [3, 70, 1, 1200]})
+    for name, column in REGIONS.items():
+        firms = firms.append_column(name, pa.array(column))
+    pa_parquet.write_table(firms, "register.parquet")
     for table, file in (
         (HOUSEHOLDS, "households"),
         (COUNTS, "counts"),

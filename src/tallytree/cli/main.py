@@ -43,8 +43,8 @@ STOPPED = "Interrupted; nothing half-written was left behind."
 DESCRIPTION = """\
 Release how many groups of each size there are in each region, under differential privacy.
 
-Households by people, firms by employees, taxis by pickups: the counts that come out are private, whole, not
-negative, and add up across the hierarchy and to the public total. Begin with 'tallytree demo'.
+Firms by employees, accounts by transactions, households by people: the counts that come out are private,
+whole and not negative, add up across the hierarchy, and have intervals. Begin with 'tallytree demo'.
 """
 EPILOG = """\
 Each command has examples: 'tallytree release --help'. Those that a program would call have --json.

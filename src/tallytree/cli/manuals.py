@@ -110,6 +110,12 @@ MANUALS = {
                 "    --epsilon 1 --out release",
             ),
             (
+                "Firms, of which each has a row, by size class; whole firms are protected.",
+                "tallytree release register.parquet --group firm --size employees \\\n"
+                "    --region state --region county --classes us-cbp --protect group \\\n"
+                "    --epsilon 1 --out firms",
+            ),
+            (
                 "From a table state,county,size,groups; most of the budget to counties.",
                 "tallytree release counts.csv --region state --region county \\\n"
                 "    --root-level nation --budget nation=1,state=2,county=7 \\\n"

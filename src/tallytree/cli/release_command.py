@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 
 PRIVACY = "Privacy and accuracy"
 COUNTS = "Groups that are counted already"
-LEDGER = "What was spent before"
-WORDS = "How it is called"
+LEDGER = "The ledger of budgets"
+WORDS = "What things are called"
 
 LONG_WORK = 2**26
 """Regions x sizes from which on users are told that the work will be long."""
@@ -241,8 +241,9 @@ def release(
 ) -> None:
     """Release counts of groups by size, under differential privacy.
 
-    With --group, SOURCE has a row for each record of a person. Without it, SOURCE is a table of counts: a row
-    for each leaf region and size, with the number of groups.
+    With --group, SOURCE has a row for each record of a person or, with --protect group and --size, for each
+    group. Without it, SOURCE is a table of counts: a row for each leaf region and size, with the number of
+    groups.
 
     The folder holds the counts with intervals, the noisy measurements, a manifest that says what is promised,
     and a report to read and explore. Counts, measurements and manifest appear together or not at all;
