@@ -205,10 +205,12 @@ class Balance:
     def price(self, loss: Loss) -> Fraction:
         """Return what a loss costs in the unit of this budget; refuse a loss that no amount of it covers."""
         if loss.whom not in (None, self.whom):
+            listed = " --total public" if loss.whom == "listed group" else ""
+            protected = "person" if loss.whom == "person" else "group"
             raise LedgerError(
                 f"The budget of dataset {show(self.dataset)} is what a {self.whom} may lose, and this is "
-                f"what a {loss.whom} loses. The two cannot be added up: create a budget for it with "
-                "'tallytree ledger create --protect'."
+                f"what a {loss.whom} loses. The two cannot be added up: create another dataset for it, with "
+                f"'tallytree ledger create --protect {protected}{listed}'."
             )
         amount = loss.count(self.unit)
         if amount is None:

@@ -147,7 +147,7 @@ class Released:
         """
         plan = self.measurements.plan
         made = self.manifest, self.measurements, self.counts, self.total
-        skipped = skip("solution", "the post-processing was not repeated")
+        skipped = skip("solution", "the post-processing was not repeated: 'tallytree verify' does that")
         return Verification(
             (
                 *verify_counts(

@@ -208,7 +208,7 @@ def open_database(
         raise
     except ImportError:
         package = EXTRAS.get(name, f"ibis-framework[{name}]")
-        raise EngineError(f"A {name} database needs a driver: pip install '{package}'.") from None
+        raise EngineError(f"{name}:// needs a driver: pip install '{package}'.") from None
     except Exception as error:
         # Of any kind: each driver has its own. The URL, and what the driver says, may hold a password.
         example = EXAMPLES.get(name, f"{name}://user@host/database")
