@@ -24,10 +24,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.intervals.likely_ranges import correct
+from tallytree.intervals.likely_ranges import Range, correct, find_likely
 from tallytree.kernels import kernel
-from tallytree.releases.interval_bounds import CellBounds
+from tallytree.releases.interval_bounds import CellBounds, SummaryBounds
 from tallytree.releases.kept_replicates import find_reach
+from tallytree.releases.statistics import list_statistics, summarize
+from tallytree.sizes import Sizes
 
 # The context of a cell: how many groups of nearly its size its region has.
 #
@@ -308,3 +310,37 @@ def find_quantile(values: Ints, times: Ints, share: float) -> int:
     order = np.argsort(values, kind="stable")
     running = np.cumsum(times[order])
     return int(values[order][np.searchsorted(running, share * running[-1])])
+
+
+# Intervals of the statistics of each region.
+
+
+class SummaryPool:
+    """The replicates of one level, added one after the other."""
+
+    def __init__(self, released: Ints, sizes: Sizes) -> None:
+        self._sizes = sizes
+        self._statistics = list_statistics(sizes)
+        self._value = summarize(released, sizes, self._statistics)
+        self._errors: list[Floats] = []
+
+    def add(self, known: Ints, made: Ints) -> None:
+        """Add a replicate: counts in place of the true ones, and what was made of them."""
+        before, after = (summarize(each, self._sizes, self._statistics) for each in (known, made))
+        self._errors.append(after - before)
+
+    def finish(self, coverage: Fraction) -> SummaryBounds:
+        """Return the intervals and the errors."""
+        errors = np.stack(self._errors)
+        found = [
+            find_likely(
+                self._value[:, place],
+                errors[:, :, place],
+                coverage,
+                Range.of(statistic.kind, statistic.limits(self._sizes), self._sizes),
+            )
+            for place, statistic in enumerate(self._statistics)
+        ]
+        low, high, bias, error = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
+        names = tuple(statistic.name for statistic in self._statistics)
+        return SummaryBounds(names, self._value, bias, error, low, high)

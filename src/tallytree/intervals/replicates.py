@@ -13,8 +13,7 @@ import numpy.typing as npt
 from tallytree.arrays import MAX_MEASURED, LevelArrays
 from tallytree.errors import IntervalsError
 from tallytree.hierarchy import Hierarchy
-from tallytree.intervals.pools import CellPool
-from tallytree.intervals.summaries import SummaryPool
+from tallytree.intervals.pools import CellPool, SummaryPool
 from tallytree.kernels import share_work
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.accuracy import find_count_deviation
