@@ -452,8 +452,9 @@ def list_charts(page: Page) -> list[tuple[str, str]]:
     ]
 
 
-def test_regions_side_by_side_are_those_of_the_release(visit: Any) -> None:
-    there = visit("intervals")
+@pytest.mark.parametrize("dark", [False, True])
+def test_regions_side_by_side_are_those_of_the_release(visit: Any, dark: bool) -> None:
+    there = visit("intervals", dark=dark)
     page = there.page
     page.locator("#side").scroll_into_view_if_needed()
     page.wait_for_selector("#charts .small-chart")
@@ -502,6 +503,15 @@ def test_small_charts_by_keyboard_open_their_regions(visit: Any) -> None:
     page.keyboard.press("Enter")
     assert there.text("#region-name") == "State B"
     assert page.locator("#charts-pages").is_hidden()
+
+
+@pytest.mark.parametrize("name", ["hostile", "intervals"])
+def test_small_charts_fit_a_phone(visit: Any, name: str) -> None:
+    page = visit(name, size=PHONE, is_mobile=True, has_touch=True).page
+    page.locator("#side").scroll_into_view_if_needed()
+    page.wait_for_selector("#charts .small-chart")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert find_axe_violations(page) == []
 
 
 def test_many_small_charts_are_on_pages(visit: Any) -> None:
