@@ -12,6 +12,7 @@ from pathlib import Path
 
 import tallytree as tt
 from tallytree.datasets.invented import generate_nation
+from tallytree.planning.release_settings import list_settings
 
 FOLDER = Path(__file__).parent.parent / "pictures"
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -28,7 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder) / "plan.html"
         advice = tt.advise(generate_nation(sizes=(1, 10)), epsilon="1", goal="county<=1%")
-        advice.write_page(page, source="an invented nation")
+        words = tt.Words(group="household", member="person/people")
+        settings = list_settings(advice.stand_in, words=words)
+        advice.write_page(page, source="an invented nation", settings=settings)
         take_pictures(page, options.out)
     return 0
 

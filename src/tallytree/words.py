@@ -14,6 +14,8 @@ MOST_NAME, MOST_TITLE = 60, 200
 
 _SAID = re.compile(r"'[^']*'|\b(?:(?P<article>[Aa]) )?(?P<group>[Gg]roup)(?P<more>s?)\b(?!-)")
 """Groups in a text of ours, but not the names of levels and columns, which are in quotes."""
+_OF_PEOPLE = re.compile(r"\b(?:(?P<article>[Aa]) )?(?P<name>[Pp]erson|[Pp]eople)\b(?!-)")
+"""People in a text of ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +49,23 @@ class Words:
         if found["group"] is None:  # a name in quotes
             return found[0]
         one, many = _split(self.group)
-        name = many if found["more"] else one
-        if found["article"]:
-            article = "an" if name[0].lower() in "aeiou" else "a"
-            return f"{article.capitalize() if found['article'] == 'A' else article} {name}"
-        return _capitalize(name) if found["group"] == "Group" else name
+        return _put(many if found["more"] else one, found["article"], found["group"])
+
+    def name_people(self, text: str) -> str:
+        """Return a text about people in the name of the members, where sizes count people.
+
+        >>> Words(member="employee").name_people("What is known of a person, and of two people")
+        'What is known of an employee, and of two employees'
+        """
+        if not self.member:
+            return text
+        one, many = _split(self.member)
+        return _OF_PEOPLE.sub(
+            lambda found: _put(
+                one if found["name"].endswith("son") else many, found["article"], found["name"]
+            ),
+            text,
+        )
 
     @property
     def size_axis(self) -> str:
@@ -111,6 +125,14 @@ def _split(name: str) -> tuple[str, str]:
     if re.search("[^aeiou]y$", one):
         return one, f"{one[:-1]}ies"
     return one, f"{one}es" if re.search("(s|x|z|ch|sh)$", one) else f"{one}s"
+
+
+def _put(name: str, article: str | None, instead_of: str) -> str:
+    """Return a name with the article, or as capital as the word, that it stands in place of."""
+    if article:
+        own = "an" if name[0].lower() in "aeiou" else "a"
+        return f"{own.capitalize() if article == 'A' else own} {name}"
+    return _capitalize(name) if instead_of[0].isupper() else name
 
 
 def _capitalize(name: str) -> str:

@@ -29,6 +29,7 @@ from tallytree.intervals.pools import (
     LEAST_REACH,
     REACH,
     CellPool,
+    SummaryPool,
     find_contexts,
     find_quantile,
     find_value_edges,
@@ -36,7 +37,6 @@ from tallytree.intervals.pools import (
     merge,
 )
 from tallytree.intervals.replicates import make_intervals
-from tallytree.intervals.summaries import SummaryPool
 from tallytree.mechanisms.registry import find_mechanism
 from tallytree.privacy.accuracy import find_count_deviation, find_variance
 from tallytree.privacy.plan import LevelPlan, Plan

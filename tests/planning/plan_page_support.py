@@ -40,6 +40,7 @@ def make_landscape(advice: Advice) -> Landscape:
         planned=advice.neighbours,
         mechanism=advice.planned.mechanism,
         split=advice.planned.budget,
+        delta=advice.delta,
     )
 
 

@@ -75,11 +75,16 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     levels = ("<img src=x onerror=alert(1)>", "state' \"</script>", "county & " + "x" * 3000)
     strange = make_stand_in(levels, HOSTILE[:4])
     hostile = tt.advise(strange, epsilon="20", goal="emd", mechanism="direct-dp")
+    gaussian = tt.advise(make_stand_in(), epsilon="1", delta="1e-9", mechanism="cumulative-joint")
+    words = tt.Words(group="household", member="person/people")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tallytree.planning.landscapes.SETTINGS", 5)
+        patched.setattr("tallytree.planning.landscapes.SETTINGS", 4)
         patched.setattr("tallytree.planning.landscapes.MOST_RUNS", 1)
-        few = make_landscape(hostile)
+        few, rhos = make_landscape(hostile), make_landscape(gaussian)
     pages = {
+        "gaussian": draw_page(
+            gaussian, rhos, source=SOURCE, settings=list_settings(gaussian.stand_in, words=words)
+        ),
         "plain": draw_page(
             plain, make_known_landscape(), source=SOURCE, settings=list_settings(plain.stand_in)
         ),
@@ -264,6 +269,46 @@ def test_what_is_given_away_is_exact(visit: Visits[PlanVisit]) -> None:
     assert squares.locator(".square.after").count() == math.ceil(100 * math.exp(6) / (9 + math.exp(6))) - 10
     assert "Odds of 1 to 9 become 45 to 1 at most" in there.text("#beliefs")
     assert there.page.locator("#over-years tbody tr").count() == 2
+
+
+def test_gaussian_noise_is_bounded_but_for_delta(visit: Visits[PlanVisit]) -> None:
+    there = visit("gaussian")
+    facts = json.loads(str(there.page.text_content("#facts")))
+    chosen, doubt = facts["epsilons"][facts["planned"]["epsilon"]], facts["delta"]["doubt"]
+    assert "but for a chance of 1e-9 (delta)" in there.text("#but-for")
+    assert "Epsilon 1 at this delta is rho" in there.text("#but-for")
+    assert "but for a chance of 1e-9" in there.text("#gives-words")
+
+    def believe(loss: float) -> float:
+        return 100 / (1 + math.exp(-loss - 2 * math.sqrt(loss * doubt)))
+
+    def read() -> float:
+        return there.read_percents("#beliefs")[-1]
+
+    assert believe(chosen["loss"]) > 100 / (1 + math.exp(-1))  # epsilon alone does not bound it
+    assert 0 <= read() - believe(chosen["loss"]) <= 1
+    there.page.fill("#years", "4")
+    assert "Rho in all" in there.text("#composed")
+    assert 0 <= read() - believe(4 * chosen["loss"]) <= 1
+    there.page.select_option("#who", label="two people together")
+    assert 0 <= read() - believe(16 * chosen["loss"]) <= 1
+    landscape_told = there.read_errors()
+    there.press("#epsilon", "Home")
+    assert parse_amount(there.read_errors()["county"][2]) > 2 * parse_amount(landscape_told["county"][2])
+    assert there.read_spec()["delta"] == "1e-9"
+    assert find_axe_violations(there.page) == []
+
+
+def test_the_page_says_households_where_they_are_households(visit: Visits[PlanVisit]) -> None:
+    there = visit("gaussian")
+    there.open_settings()
+    assert "of its households" in there.text("#buys-words")
+    assert there.page.inner_text("#protect [data-value=group]") == "A whole household"
+    assert "Households in a region" in there.text("#errors")
+    assert "households, " in there.page.inner_text("#charts .readout >> nth=0")
+    assert there.read_spec()["group_name"] == "household"
+    words = there.page.inner_text("main")
+    assert not re.search(r"\b[Gg]roups?\b", re.sub(r"--group\S*|group_name\S*", "", words))
 
 
 def test_who_is_protected_changes_what_is_offered(visit: Visits[PlanVisit]) -> None:

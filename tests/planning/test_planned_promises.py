@@ -261,7 +261,7 @@ def test_the_command_plans_what_is_then_released(
     assert Promise(made.measurements.plan.protect, made.measurements.plan.total) == promise
     assert made.sizes == sizes
     # The next plan, on this release, is for the same promise unless told otherwise.
-    stand_in, kinds = read_release(tmp_path / "release")
+    stand_in, kinds, _ = read_release(tmp_path / "release")
     assert kinds == Neighbours(**promise._asdict())
     assert stand_in.total_kind == promise.total
     again = run("plan", "release", "--epsilon", "1", "--mechanism", "direct-dp", "--json")

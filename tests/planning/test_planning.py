@@ -208,7 +208,7 @@ def test_columns_of_public_totals_may_have_any_name() -> None:
 def test_an_earlier_release_can_stand_in(stand_in: tt.GroupCounts, tmp_path: Path) -> None:
     release = tt.release(stand_in, epsilon=1)
     release.save(tmp_path / "release", replicates=0)
-    counts, kinds = read_release(tmp_path / "release")
+    counts, kinds, _ = read_release(tmp_path / "release")
     assert kinds == Neighbours()
     for level in range(2):
         np.testing.assert_array_equal(counts.array(level), release.counts[level])
@@ -467,7 +467,7 @@ def test_bounds_of_the_stand_in_are_kept_unless_others_are_given(
 ) -> None:
     counts = tt.GroupCounts(stand_in.hierarchy, stand_in.sizes, stand_in.leaf, bounds=UP_TO_NINE)
     tt.release(counts, epsilon=1).save(tmp_path / "release", replicates=0)
-    earlier, kinds = read_release(tmp_path / "release")
+    earlier, kinds, _ = read_release(tmp_path / "release")
     assert earlier.bounds == kinds.bounds == UP_TO_NINE
     again = set_bounds(earlier, tt.Bounds(max_records=2))
     assert again.bounds == tt.Bounds(max_records=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -9,9 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.planning.response_surfaces import (
+    EVERY,
     LEAST_PART,
+    MOST_RATIO,
+    Settings,
+    design_settings,
+    find_amount,
     find_left,
-    find_noise,
+    find_variances,
     fit_surface,
     spread_settings,
 )
@@ -21,39 +28,50 @@ Floats = npt.NDArray[np.float64]
 SCALES = st.lists(st.floats(0.3, 100), min_size=3, max_size=3)
 
 
-def solve_least_squares(deviations: list[float], children: int) -> list[float]:
-    """The deviation of a region of each level, by weighted least squares over the whole tree: a slow twin."""
+def solve_least_squares(variances: list[float], scales: list[float], children: int) -> list[float]:
+    """The variance of a region of each level, by weighted least squares over the whole tree: a slow twin."""
     leaves = children**2
     rows = [np.ones(leaves)]
     rows += [np.repeat(np.eye(children)[i], children) for i in range(children)]
     rows += list(np.eye(leaves))
     design = np.array(rows)
     levels = [0] + [1] * children + [2] * leaves
-    weights = np.array([1 / deviations[level] ** 2 for level in levels])
-    covariance = np.linalg.inv(design.T @ (weights[:, None] * design))
-    return [float(np.sqrt(design[place] @ covariance @ design[place])) for place in (0, 1, children + 1)]
+    weighted = np.array([1 / scales[level] ** 2 for level in levels])[:, None] * design
+    solve = np.linalg.solve(design.T @ weighted, weighted.T)
+    noise = np.array([variances[level] for level in levels])
+    return [float((design[place] @ solve) ** 2 @ noise) for place in (0, 1, children + 1)]
 
 
 @given(SCALES, st.integers(1, 5))
-def test_what_is_left_is_what_least_squares_leaves(noise: list[float], children: int) -> None:
-    left = find_left(np.array([noise]), [1, children, children**2])[0]
-    assert left == pytest.approx(solve_least_squares(noise, children), rel=1e-6)
-    assert (left <= np.array(noise) * (1 + 1e-9)).all()
+def test_what_is_left_is_what_least_squares_leaves(scales: list[float], children: int) -> None:
+    there = np.array([scales])
+    variances = find_variances(there, is_gaussian=False)
+    left = find_left(variances, there, [1, children, children**2])[0]
+    assert left == pytest.approx(solve_least_squares(variances[0].tolist(), scales, children), rel=1e-6)
+    # With other weights than the solvers', it would be something else.
+    if children > 1 and max(scales) > 2 * min(scales):
+        even = solve_least_squares(variances[0].tolist(), [1.0] * 3, children)
+        assert left != pytest.approx(even, rel=1e-3)
 
 
 @given(st.lists(st.floats(0.01, 1e4), min_size=1, max_size=4), st.lists(st.integers(1, 99), min_size=4))
-def test_levels_may_have_fewer_regions_than_those_above(noise: list[float], regions: list[int]) -> None:
-    left = find_left(np.array([noise]), regions[: len(noise)])[0]
-    assert np.isfinite(left).all()
-    assert (left > 0).all()
+def test_levels_may_have_fewer_regions_than_those_above(scales: list[float], regions: list[int]) -> None:
+    there = np.array([scales])
+    found = Settings.of(there, regions[: len(scales)], is_gaussian=False)
+    assert np.isfinite(found.left).all()
+    assert np.isfinite(found.scales).all()
 
 
-def test_noise_is_the_mean_absolute_value() -> None:
-    for scale in (0.4, 1.0, 20.0):
-        ratio = np.exp(-1 / scale)
-        values = np.arange(-4000, 4001)
-        chances = (1 - ratio) / (1 + ratio) * ratio ** np.abs(values)
-        assert find_noise(np.array([scale]))[0] == pytest.approx(float(chances @ np.abs(values)))
+@pytest.mark.parametrize("scale", [0.4, 1.0, 7.9, 20.0])
+def test_variances_are_those_of_the_noise(scale: float) -> None:
+    values = np.arange(-4000, 4001)
+    geometric = np.exp(-np.abs(values) / scale)
+    gaussian = np.exp(-(values**2) / (2 * scale**2))
+    for weights, is_gaussian in ((geometric, False), (gaussian, True)):
+        variance = float((weights / weights.sum()) @ values**2)
+        assert find_variances(np.array([scale]), is_gaussian=is_gaussian)[0] == pytest.approx(variance)
+    mean = float((geometric / geometric.sum()) @ np.abs(values))
+    assert find_amount(find_variances(np.array([scale]), is_gaussian=False))[0] == pytest.approx(mean)
 
 
 def test_settings_are_spread_over_all_that_can_be_chosen() -> None:
@@ -70,40 +88,79 @@ def test_settings_are_spread_over_all_that_can_be_chosen() -> None:
     assert parts[1::2].std(axis=0).min() > 0.15
 
 
-def make_setting(count: int, seed: int) -> tuple[Floats, Floats]:
-    noise = find_noise(1 / spread_settings([10, 20, 70], count, low=0.1, high=5, seed=seed))
-    return noise, find_left(noise, [1, 10, 200])
+def test_no_setting_is_simulated_that_takes_long() -> None:
+    spread = design_settings([1.0, 4.0, 95.0], 90, low=0.1, high=10, seed=1)
+    epsilon = spread.sum(axis=1)
+    assert epsilon.min() >= 0.1
+    assert epsilon.max() <= 10
+    some = spread[EVERY - 1 :: EVERY]
+    assert (some[:, 0] / some[:, 1:].min(axis=1)).max() <= MOST_RATIO * (1 + 1e-9)
+    assert (some[:, 1] / some[:, 2]).max() <= MOST_RATIO * (1 + 1e-9)
+    plain = spread_settings([1.0, 4.0, 95.0], 90, low=0.1, high=10, seed=1, every=EVERY)[EVERY - 1 :: EVERY]
+    assert (plain[:, 0] / plain[:, 1:].min(axis=1)).max() > MOST_RATIO  # else there was nothing to do
+    upper = epsilon[2 * EVERY - 1 :: 2 * EVERY]
+    assert upper.min() > 1
+    assert epsilon[EVERY - 1 :: 2 * EVERY].min() < 1
+
+
+def make_settings(count: int, seed: int) -> Settings:
+    scales = 1 / spread_settings([10, 20, 70], count, low=0.1, high=5, seed=seed)
+    return Settings.of(scales, [1, 10, 200], is_gaussian=False)
+
+
+MANY = 1e6
+"""Groups that are off, of which there are too many for chance."""
 
 
 def test_a_surface_finds_what_lies_between() -> None:
-    def respond(noise: Floats, left: Floats) -> Floats:
-        trend = 0.8 * np.log(left[:, 1]) + 0.4 * np.tanh(np.log(noise[:, 0] / noise[:, 1]) / 2)
-        return np.column_stack([trend, np.full(len(noise), 3.0)])
+    def respond(settings: Settings) -> Floats:
+        trend = 0.8 * settings.left[:, 1] + 0.4 * np.tanh((settings.scales[:, 0] - settings.scales[:, 1]) / 2)
+        return np.column_stack([trend, np.full(len(trend), 3.0)])
 
-    noise, left = make_setting(40, 1)
-    surface = fit_surface(noise, left, 1, respond(noise, left), ["error", "constant"])
-    there = make_setting(25, 2)
-    off = surface.find(*there) - respond(*there)
+    settings, there = make_settings(60, 1), make_settings(25, 2)
+    groups = np.full(60, MANY)
+    surface = fit_surface(settings, 1, respond(settings), ["error", "constant"], groups)
+    off = surface.find(there) - respond(there)
     assert np.abs(off).max(axis=0) == pytest.approx([0.0, 0.0], abs=0.12)
     # Not by the trend alone: what deviates from it is found as well.
-    plain = fit_surface(noise, left, 1, np.column_stack([np.log(left[:, 1])] * 2), ["a", "b"])
-    assert np.abs(plain.find(*there)[:, 0] - respond(*there)[:, 0]).max() > 0.3
+    plain = fit_surface(settings, 1, settings.left[:, [1, 1]], ["a", "b"], groups)
+    assert np.abs(plain.find(there)[:, 0] - respond(there)[:, 0]).max() > 0.3
 
 
 def test_chance_is_smoothed() -> None:
-    noise, left = make_setting(48, 3)
-    truth = np.log(left[:, [2]])
+    settings, there = make_settings(48, 3), make_settings(30, 5)
+    truth = settings.left[:, [2]]
     heard = truth + np.random.default_rng(4).normal(0, 0.3, truth.shape)
-    there = make_setting(30, 5)
-    off = fit_surface(noise, left, 2, heard, ["error"]).find(*there) - np.log(there[1][:, [2]])
+    off = fit_surface(settings, 2, heard, ["error"], np.full(48, MANY)).find(there) - there.left[:, [2]]
     assert np.sqrt((off**2).mean()) < 0.5 * 0.3
 
 
+def test_settings_where_hardly_a_group_is_off_hardly_count() -> None:
+    settings, there = make_settings(60, 3), make_settings(30, 5)
+    few = np.arange(60) % 2 == 0
+    heard = settings.left[:, [2]] + np.where(few, np.random.default_rng(4).normal(0, 2, 60), 0)[:, None]
+
+    def miss(groups: Floats) -> float:
+        off = fit_surface(settings, 2, heard, ["error"], groups).find(there) - there.left[:, [2]]
+        return math.sqrt((off**2).mean())
+
+    assert miss(np.where(few, 1.0, MANY)) < 0.5 * miss(np.full(60, MANY))
+
+
+def test_levels_that_are_as_good_as_known_are_not_told_apart() -> None:
+    """Far beyond what is simulated, more budget for a level above changes nothing at those below."""
+    scales = np.array([[0.01, 1.0, 3.0], [0.05, 1.0, 3.0], [0.5, 1.0, 3.0]])
+    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(1)
+    assert points[0].tolist() == points[1].tolist()
+    assert points[2, 0] > points[1, 0]
+    assert points[0, 0] == pytest.approx(-math.log(MOST_RATIO))
+
+
 def test_settings_that_are_all_the_same_give_what_they_gave() -> None:
-    noise = find_noise(1 / spread_settings([50, 50], 12, low=100, high=900, seed=6))
-    left = find_left(noise, [1, 9])
+    scales = 1 / spread_settings([50, 50], 12, low=100, high=900, seed=6)
+    settings = Settings.of(scales, [1, 9], is_gaussian=False)
     answers = np.column_stack([np.full(12, 0.25), np.linspace(1, 2, 12)])
-    found = fit_surface(noise, left, 1, answers, ["a", "b"]).find(noise, left)
+    found = fit_surface(settings, 1, answers, ["a", "b"], np.zeros(12)).find(settings)
     assert np.isfinite(found).all()
     assert found[:, 0] == pytest.approx(0.25, abs=1e-3)
-    assert found[:, 1] == pytest.approx(1.5, abs=0.3)
+    assert found[:, 1] == pytest.approx(1.5, abs=0.5)

@@ -11,7 +11,15 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tallytree.errors import PrivacyError
-from tallytree.privacy.beliefs import DIGITS, find_belief, find_epsilon_for, parse_risk
+from tallytree.privacy.beliefs import (
+    DIGITS,
+    find_belief,
+    find_epsilon_for,
+    find_most_gain,
+    find_rho_for,
+    parse_risk,
+)
+from tallytree.privacy.zcdp import convert_rho, find_rho
 
 BELIEFS = st.fractions(Fraction(1, 1000), Fraction(999, 1000), max_denominator=1000)
 PRECISE = Context(prec=60)
@@ -56,3 +64,37 @@ def test_a_risk_is_an_epsilon() -> None:
 def test_what_is_no_risk_is_refused(text: str) -> None:
     with pytest.raises(PrivacyError, match=r"not two percentages|must be above zero|not a number"):
         parse_risk(text)
+
+
+RHOS = st.fractions(Fraction(1, 10**6), Fraction(20), max_denominator=10**6)
+DELTAS = st.integers(3, 15).map(lambda places: Fraction(1, 10**places))
+
+
+@given(RHOS, DELTAS)
+def test_gaussian_noise_gives_more_away_hardly_ever(rho: Fraction, delta: Fraction) -> None:
+    """Of Gaussian noise, the logarithm of the ratio of odds is normal, with mean rho and variance 2 rho."""
+    gain = float(find_most_gain(rho, delta))
+
+    def find_chance(gain: float) -> float:
+        return math.erfc((gain - float(rho)) / (2 * math.sqrt(rho))) / 2
+
+    assert find_chance(gain) <= delta
+    assert find_chance(float(rho) + 0.8 * (gain - float(rho))) > delta  # and much less would not do
+
+
+@given(BELIEFS, BELIEFS, DELTAS)
+def test_the_rho_of_a_risk_keeps_it(one: Fraction, other: Fraction, delta: Fraction) -> None:
+    before, after = sorted((one, other))
+    assume(before < after)
+    gain = find_most_gain(find_rho_for(before, after, delta), delta)
+    unit = 1 + Fraction(1, 10 ** (DIGITS - 1))
+    assert raise_odds(before, gain / unit) < after / (1 - after) < raise_odds(before, gain * unit)
+
+
+def test_a_risk_with_delta_is_an_epsilon_whose_rho_keeps_it() -> None:
+    delta = Fraction(1, 10**9)
+    rho = find_rho(parse_risk("50:75", delta), delta)
+    most = find_rho_for(Fraction(1, 2), Fraction(3, 4), delta)
+    assert 0.999 * most < rho <= most
+    # The epsilon that is stated at delta is less than what beliefs rise by: it does not bound them.
+    assert parse_risk("50:75", delta) < convert_rho(most, delta) < parse_risk("50:75")

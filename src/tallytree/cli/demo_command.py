@@ -98,11 +98,15 @@ def _write_plan(out: Path, epsilon: str, *, quiet: bool) -> Path:
     from tallytree.datasets.invented import generate_nation
     from tallytree.mechanisms.registry import DEFAULT
     from tallytree.planning.advice import advise
+    from tallytree.planning.release_settings import list_settings
+    from tallytree.words import Words
 
     page = out.with_name(f"{out.name}-plan.html")
     with show_progress(quiet=quiet) as progress:
         advice = advise(generate_nation(sizes=PLANNED), epsilon=epsilon, mechanism=DEFAULT, progress=progress)
-        advice.write_page(page, source="an invented nation", progress=progress)
+        words = Words(group="household", member="person/people")
+        settings = list_settings(advice.stand_in, words=words)
+        advice.write_page(page, source="an invented nation", settings=settings, progress=progress)
     return page
 
 

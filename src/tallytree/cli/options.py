@@ -111,6 +111,7 @@ Spec = Annotated[
 ]
 
 PEOPLE = "Records of people"
+WORDS = "How it is called"
 ENGINES = "Where the records are counted"
 
 Group = Annotated[
@@ -161,6 +162,29 @@ MaxQuantity = Annotated[
         metavar="N",
         parser=parse_whole,
         rich_help_panel=PEOPLE,
+    ),
+]
+Title = Annotated[
+    str | None,
+    typer.Option("--title", help="The title of the report.", metavar="TEXT", rich_help_panel=WORDS),
+]
+GroupName = Annotated[
+    str | None,
+    typer.Option(
+        "--group-name",
+        help="What a group is called, such as firm; company/companies with its plural.",
+        metavar="NAME",
+        show_default="group",
+        rich_help_panel=WORDS,
+    ),
+]
+MemberName = Annotated[
+    str | None,
+    typer.Option(
+        "--member-name",
+        help="What sizes count, such as employee; person/people with its plural.",
+        metavar="NAME",
+        rich_help_panel=WORDS,
     ),
 ]
 Frame = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, print_warning, show_progress
-from tallytree.cli.options import ClassEdges, MaxQuantity, MaxRecords
+from tallytree.cli.options import ClassEdges, GroupName, MaxQuantity, MaxRecords, MemberName, Title
 from tallytree.errors import SpecError, show
 from tallytree.files import write_whole
 from tallytree.privacy.budget import show_exact
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tallytree.planning.advice import Advice
     from tallytree.planning.forecasts import Forecast
     from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKind
+    from tallytree.words import Words
 
 
 def plan(
@@ -32,7 +34,7 @@ def plan(
         str | None,
         typer.Option(
             help="In place of --epsilon, a risk in percent: with 50:75, a belief of 50 % that somebody is in "
-            "the data may rise to 75 % at most.",
+            "the data may rise to 75 % at most (with --delta: but for that chance).",
             metavar="BEFORE:AFTER",
         ),
     ] = None,
@@ -102,6 +104,9 @@ def plan(
     ] = None,
     max_records: MaxRecords = None,
     max_quantity: MaxQuantity = None,
+    title: Title = None,
+    group_name: GroupName = None,
+    member_name: MemberName = None,
     root: Annotated[str, typer.Option(help="The name of the root region.", metavar="NAME")] = "all",
     root_level: Annotated[str, typer.Option(help="The name of the root's level.", metavar="NAME")] = "root",
     data: Annotated[
@@ -138,16 +143,15 @@ def plan(
     """
     from tallytree.planning.advice import advise_within, draw_trade_off
     from tallytree.planning.forecasts import parse_goal
-    from tallytree.planning.plan_page import check_page
     from tallytree.planning.release_settings import list_settings, write_spec
     from tallytree.privacy.budget import Budget
 
     _check_data(stand_in, data, out)
     settled = _settle_epsilon(epsilon, risk, delta)
-    if page is not None:
-        check_page(delta)
     columns = {"size": size, "groups": groups, "root": root, "root_level": root_level}
-    public, known, source = _read(stand_in, region, sizes, classes, shape, totals, columns)
+    public, known, usual, source = _read(stand_in, region, sizes, classes, shape, totals, columns)
+    given = {"title": title, "group": group_name, "member": member_name}
+    words = replace(usual, **{name: value for name, value in given.items() if value is not None})
     protected = cast("Protected", known.protect if protect is None else protect)
     budget = Budget(
         epsilon=settled,
@@ -166,7 +170,7 @@ def plan(
             progress=progress,
         )
         # The columns of totals are those of the stand-in alone: the data to release have others.
-        settings = list_settings(public, data=data, columns={} if totals else columns)
+        settings = list_settings(public, data=data, columns={} if totals else columns, words=words)
         if page is not None:
             advice.write_page(page, source=source, settings=settings, progress=progress)
     for path, text in ((out, write_spec(advice, settings)), (plot, draw_trade_off(advice).svg)):
@@ -175,7 +179,7 @@ def plan(
     if as_json:
         print_json(advice.to_dict())
         return
-    _print(advice, source)
+    _print(advice, source, words)
     for path in (out, plot, page):
         if path is not None:
             print_text(f"Written: {path}")
@@ -203,14 +207,13 @@ def _check_data(stand_in: str, data: str, out: Path | None) -> None:
 def _settle_epsilon(epsilon: str | None, risk: str | None, delta: str | None) -> str | Fraction:
     """Return the epsilon that was given, or that of a risk."""
     from tallytree.privacy.beliefs import parse_risk
+    from tallytree.privacy.zcdp import parse_delta
 
     if (epsilon is None) == (risk is None):
         raise SpecError("Give either --epsilon or --risk, such as --risk 50:75.")
     if epsilon is not None:
         return epsilon
-    if delta is not None:
-        raise SpecError("With --delta, epsilon alone does not bound what may be believed: give --epsilon.")
-    return parse_risk(str(risk))
+    return parse_risk(str(risk), None if delta is None else parse_delta(delta))
 
 
 def _read(
@@ -221,12 +224,13 @@ def _read(
     shape: str | None,
     totals: bool,
     columns: dict[str, str],
-) -> tuple[GroupCounts, Neighbours, str]:
-    """Read the stand-in, what a release of it promises unless told otherwise, and what it is, in words."""
+) -> tuple[GroupCounts, Neighbours, Words, str]:
+    """Read the stand-in, what a release of it promises unless told otherwise, its words, and its name."""
     from tallytree.cli.specs import settle_sizes
     from tallytree.planning.shapes import find_usual_shape, parse_shape
     from tallytree.planning.stand_ins import invent_from_totals, read_release, read_table
     from tallytree.privacy.neighbours import Neighbours
+    from tallytree.words import PLAIN
 
     if shape is not None and not totals:
         raise SpecError("A --shape is for sizes that are invented: give --totals as well, or leave it out.")
@@ -255,7 +259,7 @@ def _read(
     else:
         public = read_table(stand_in, regions=region, sizes=span, **columns)
         source = f"the table {name}"
-    return public, Neighbours(total=public.total_kind), source
+    return public, Neighbours(total=public.total_kind), PLAIN, source
 
 
 def _find_bounds(
@@ -273,7 +277,7 @@ def _find_bounds(
     )
 
 
-def _print(advice: Advice, source: str) -> None:
+def _print(advice: Advice, source: str, words: Words) -> None:
     planned = advice.planned
     split = ", ".join(f"{name} {share} %" for name, share in planned.budget.items())
     print_text(f"Recommended: {planned.mechanism}, epsilon {show_exact(advice.epsilon)} split as {split}.")
@@ -281,7 +285,7 @@ def _print(advice: Advice, source: str) -> None:
         f"Planned on {source}. This must be public: the data to release were not looked at, and no budget "
         "was spent."
     )
-    print_text(_describe_promise(advice.neighbours))
+    print_text(words.name_people(words.say(_describe_promise(advice.neighbours))))
     for warning in advice.warnings:
         print_warning(warning)
     if not advice.is_met:
@@ -289,7 +293,7 @@ def _print(advice: Advice, source: str) -> None:
         more = f"epsilon {show_exact(enough)} would do" if enough else "no epsilon that was tried would do"
         print_text(f"The goal {advice.goal} is not met with epsilon {show_exact(advice.epsilon)}: {more}.")
     is_private = not advice.neighbours.has_public_total  # then their number is off as well
-    groups = ["groups off"] if is_private else []
+    groups = [words.say("groups off")] if is_private else []
     columns = ["level", "regions", "L1", "+-", "EMD", "relative", *groups, "L1, even split"]
     rows = [
         [

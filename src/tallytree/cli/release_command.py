@@ -32,11 +32,13 @@ from tallytree.cli.options import (
     EngineName,
     Frame,
     Group,
+    GroupName,
     GroupSize,
     KeepReplicatesOrNot,
     Master,
     MaxQuantity,
     MaxRecords,
+    MemberName,
     MemoryLimit,
     Missing,
     Person,
@@ -51,6 +53,7 @@ from tallytree.cli.options import (
     Spec,
     SpillFolder,
     Threads,
+    Title,
     gather,
     parse_whole,
 )
@@ -69,7 +72,6 @@ if TYPE_CHECKING:
 PRIVACY = "Privacy and accuracy"
 COUNTS = "Groups that are counted already"
 LEDGER = "The ledger of budgets"
-WORDS = "What things are called"
 
 LONG_WORK = 2**26
 """Regions x sizes from which on users are told that the work will be long."""
@@ -202,27 +204,9 @@ def release(
         str | None,
         typer.Option(help="Whose release it is. Public.", metavar="NAME", rich_help_panel=LEDGER),
     ] = None,
-    title: Annotated[
-        str | None,
-        typer.Option(help="The title of the report.", metavar="TEXT", rich_help_panel=WORDS),
-    ] = None,
-    group_name: Annotated[
-        str | None,
-        typer.Option(
-            help="What a group is called, such as firm; company/companies with its plural.",
-            metavar="NAME",
-            show_default="group",
-            rich_help_panel=WORDS,
-        ),
-    ] = None,
-    member_name: Annotated[
-        str | None,
-        typer.Option(
-            help="What sizes count, such as employee; person/people with its plural.",
-            metavar="NAME",
-            rich_help_panel=WORDS,
-        ),
-    ] = None,
+    title: Title = None,
+    group_name: GroupName = None,
+    member_name: MemberName = None,
     replicates: Annotated[
         int | None,
         typer.Option(

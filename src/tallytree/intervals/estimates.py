@@ -152,7 +152,7 @@ class Estimate:
     def describe_number(self) -> str:
         """Describe the number, its interval and its flag."""
         if math.isnan(self.value):
-            return "there is none, for there are no groups"
+            return "there is none, for no such groups were released"
         value, low, high = self.rounded
         if self.exact:
             return f"{value} (public, exact)"
@@ -287,6 +287,8 @@ def settle(name: str, title: str, draws: Draws) -> Estimate:
         found = find_likely(np.array(draws.value), errors, draws.coverage, draws.range)
         low, high, bias, error = map(float, found)
     value = draws.value
+    if math.isnan(value):  # no groups of these sizes were released, which does not say that there are none
+        low, high = draws.range.least, draws.range.most
     if draws.range.is_whole:
         value, low, high = map(_as_whole, (value, low, high))
     flag = draws.flags.flag(value, low, high) if math.isfinite(value) else "noise"

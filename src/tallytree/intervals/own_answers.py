@@ -49,10 +49,8 @@ def estimate_from_answers(
     middle, error = (value, 0.0) if is_public else _find_unbiased(selected, measurements)
     reach = error * find_noise_reach(coverage, is_gaussian=measurements.plan.delta is not None)
     low, high = (float(end) for end in within.round(np.array(middle - reach), np.array(middle + reach)))
-    if math.isnan(error):
+    if math.isnan(error) or math.isnan(value):
         low, high = within.least, within.most
-    if math.isnan(value):
-        low = high = value
     flag = flags.flag(value, low, high) if math.isfinite(value) else "noise"
     bias = 0.0 if is_public else math.nan
     draws = Draws(value, np.empty(0), np.empty(0), (), coverage, flags, within, is_public)

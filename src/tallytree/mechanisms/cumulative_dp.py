@@ -41,6 +41,18 @@ class CumulativeDP(Mechanism):
         differences = _find_differences(values, total)
         return solve_tree_model(plan.hierarchy, differences, total=total, scales=plan.scales)
 
+    def draw(
+        self, plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Draw from what ``cumulative-joint`` believes of the same answers.
+
+        Released counts would not do: noise leaves groups at large sizes, and what the mechanism does to
+        counts that have some there is not what it did to true ones that have none.
+        """
+        from tallytree.mechanisms.cumulative_joint import CumulativeJoint
+
+        return CumulativeJoint().draw(plan, values, total=total, seed=seed)
+
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:

@@ -87,7 +87,8 @@ AROUND = (
     Fraction(10),
 )
 """The epsilons of the trade-off, as multiples of the one asked for."""
-FINAL_RUNS = 5
+FINAL_RUNS, FEWER_RUNS = 5, 3
+"""How often a plan is simulated; and at other epsilons, where one run takes long."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Advice:
     ) -> None:
         """Write a page for choosing epsilon: what it buys and what it gives away, with a slider.
 
-        The stand-in is simulated again at some thirty settings, from which the page knows those between. It
+        The stand-in is simulated again at some hundred settings, from which the page knows those between. It
         opens in any browser, without a network.
 
         ``source`` says which public data the stand-in is, in words for the readers of the page. ``settings``
@@ -254,8 +255,9 @@ def advise_within(
     else:
         best = usual
     around = [asked * factor for factor in AROUND if asked * factor <= MOST_EPSILON]
-    report = progress("Forecasting", len(around) * FINAL_RUNS)  # also the even split, but not the best again
-    run = partial(forecast, stand_in, mechanism=best.mechanism, runs=FINAL_RUNS, report=report)
+    runs = FEWER_RUNS if stand_in.leaf.size >= MANY_CELLS else FINAL_RUNS
+    report = progress("Forecasting", len(around) * runs)  # also the even split, but not the best again
+    run = partial(forecast, stand_in, mechanism=best.mechanism, runs=runs, report=report)
     return Advice(
         goal=goal,
         epsilon=asked,

@@ -16,7 +16,7 @@ from tallytree.counts.group_counts import GroupCounts
 from tallytree.errors import SpecError, name_choices, show
 from tallytree.kernels import share_work
 from tallytree.mechanisms.registry import MECHANISMS
-from tallytree.planning.public_tables import refuse_sensitive
+from tallytree.planning.stand_ins import refuse_sensitive
 from tallytree.privacy.budget import Budget
 from tallytree.privacy.neighbours import Neighbours, TotalKind
 from tallytree.privacy.plan import Plan

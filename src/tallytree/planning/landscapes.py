@@ -28,7 +28,7 @@ from tallytree.planning.outcomes import (
     choose_places,
     measure_outcome,
 )
-from tallytree.planning.response_surfaces import Surface, find_left, find_noise, fit_surface, spread_settings
+from tallytree.planning.response_surfaces import Settings, Surface, design_settings, fit_surface
 from tallytree.planning.stand_ins import set_bounds
 from tallytree.privacy.budget import MOST_EPSILON, Budget
 from tallytree.privacy.neighbours import (
@@ -40,6 +40,7 @@ from tallytree.privacy.neighbours import (
     TotalKind,
     check_neighbours,
 )
+from tallytree.privacy.zcdp import find_rho
 from tallytree.progress import Progress, no_progress
 from tallytree.research.evaluation import simulate_within
 
@@ -49,7 +50,7 @@ AROUND = 10
 """Epsilons from a tenth of the one that is asked for to ten times as much."""
 SETTINGS = 16
 """So many settings are simulated for each level, and as many again."""
-SLOWER_SETTINGS = {True: 12, False: 6}
+SLOWER_SETTINGS = {True: 25, False: 6}
 """Where one takes long: those of the planned family, and of the others."""
 CELLS_PER_SETTING, MOST_RUNS = 40_000, 10
 """Each setting is simulated so often that so many cells are seen, but no more often than that."""
@@ -132,28 +133,40 @@ class Landscape:
     settings: int
     runs: int
     """How many settings of the planned family were simulated, and how often each."""
+    delta: Fraction | None = None
+    """Of Gaussian noise: the levels' losses are rhos then."""
 
     def find_family(self, mechanism: str, total: TotalKind) -> Family:
         """Return the family of a mechanism with this kind of total."""
         return next(each for each in self.families if (each.mechanism, each.total) == (mechanism, total))
 
-    def answer(self, family: Family, protect: Protected, epsilons: Sequence[float]) -> list[LevelAnswer]:
-        """Return what to expect where the levels have these epsilons."""
-        scales = np.array(family.sensitivities[protect]) / np.array(epsilons)
-        noise = find_noise(scales[None, :])
-        left = find_left(noise, self.stand_in.hierarchy.region_counts)
+    def answer(self, family: Family, protect: Protected, losses: Sequence[float]) -> list[LevelAnswer]:
+        """Return what to expect where the levels have these losses: epsilons, or rhos with a delta."""
+        settings = describe_settings(
+            np.array(family.sensitivities[protect]), np.array([losses]), self.stand_in, self.delta
+        )
         return [
-            _read_answer(surfaces, here, noise, left)
+            _read_answer(surfaces, here, settings)
             for surfaces, here in zip(family.levels, self.places, strict=True)
         ]
 
 
-def _read_answer(surfaces: LevelSurfaces, here: Places, noise: Floats, left: Floats) -> LevelAnswer:
+def describe_settings(
+    sensitivities: Floats, losses: Floats, stand_in: GroupCounts, delta: Fraction | None
+) -> Settings:
+    """Return settings, in each of which the levels have such losses, by the noise that these lead to."""
+    ratios = sensitivities / losses
+    scales = ratios if delta is None else np.sqrt(ratios / 2)  # as in Unit.find_scale
+    regions = stand_in.hierarchy.region_counts
+    return Settings.of(scales, regions, is_gaussian=delta is not None)
+
+
+def _read_answer(surfaces: LevelSurfaces, here: Places, settings: Settings) -> LevelAnswer:
     classes = len(here.classes)
-    found = surfaces.smooth.find(noise, left)[0].reshape(classes, -1)
+    found = surfaces.smooth.find(settings)[0].reshape(classes, -1)
     sizes = np.maximum(np.exp(found[:, : -len(CELLS)]) - surfaces.floors, 0.0)
     shares = 1 / (1 + np.exp(-found[:, -len(CELLS) :]))
-    rough = np.exp(surfaces.rough.find(noise, left)[0] + surfaces.raised)
+    rough = np.exp(surfaces.rough.find(settings)[0] + surfaces.raised)
     rough = np.maximum(rough - surfaces.rough_floors, 0.0)
     signed = rough[: classes * len(SIGNED)].reshape(classes, -1)
     cuts = np.cumsum([len(typical.starts) for typical in here.typical])[:-1]
@@ -184,12 +197,13 @@ def explore(
     planned: Neighbours,
     mechanism: str,
     split: Mapping[str, int],
+    delta: Fraction | None = None,
     progress: Progress = no_progress,
 ) -> Landscape:
     """Simulate releases of the stand-in at settings around an epsilon, for all units and kinds of totals.
 
     The mechanisms are the default ones, and the one that was ``planned`` for a unit and a kind of total, with
-    this split.
+    this split. With a ``delta``, the noise is Gaussian.
     """
     low, high = around / AROUND, min(around * AROUND, Fraction(MOST_EPSILON))
     levels = stand_in.hierarchy.levels
@@ -197,7 +211,8 @@ def explore(
     runs = max(1, min(MOST_RUNS, CELLS_PER_SETTING // stand_in.leaf.size))
     places = tuple(choose_places(stand_in))
     bounds = planned.bounds if planned.protect == "person" else Bounds()
-    offers = _list_offers(stand_in, public_totals, planned, mechanism)
+    losses = [float(each if delta is None else find_rho(each, delta)) for each in (low, high)]
+    offers = _list_offers(stand_in, public_totals, planned, mechanism, delta)
     settings = {
         each: (1 + len(levels))
         * (SLOWER_SETTINGS[each == (mechanism, planned.total)] if is_slow else SETTINGS)
@@ -209,24 +224,28 @@ def explore(
         protect = next(iter(sensitivities))
         # The noise that an epsilon leads to for another unit is that of another epsilon for this one.
         times = [each[0] / sensitivities[protect][0] for each in sensitivities.values()]
-        spread = spread_settings(
+        spread = design_settings(
             [float(split[level]) for level in levels],
             settings[name, total],
-            low=float(low) / max(times),
-            high=float(high) / min(times),
+            low=losses[0] / max(times),
+            high=losses[1] / min(times),
             seed=SEED,
         )
         counts = set_bounds(stand_in, bounds if protect == "person" else Bounds())
-        budget = Budget(public_totals=public_totals, protect=protect, total=total)
+        budget = Budget(public_totals=public_totals, protect=protect, total=total, delta=delta)
         trial = _Trial(counts, places, name, budget, spread, runs)
-        noise = find_noise(np.array(sensitivities[protect]) / spread)
+        noise = describe_settings(np.array(sensitivities[protect]), spread, stand_in, delta)
         families.append(Family(name, total, sensitivities, _fit_levels(trial, trial.run(report), noise)))
     most = settings[mechanism, planned.total]
-    return Landscape(stand_in, places, tuple(families), low, high, most, runs)
+    return Landscape(stand_in, places, tuple(families), low, high, most, runs, delta)
 
 
 def _list_offers(
-    stand_in: GroupCounts, public_totals: str | None, planned: Neighbours, mechanism: str
+    stand_in: GroupCounts,
+    public_totals: str | None,
+    planned: Neighbours,
+    mechanism: str,
+    delta: Fraction | None,
 ) -> dict[tuple[str, TotalKind], dict[Protected, tuple[float, ...]]]:
     """List the families, and for which units each is worth offering, with the sensitivities of the levels.
 
@@ -247,9 +266,10 @@ def _list_offers(
         if total == "public" or find_mechanism(mechanism).private_total:
             candidates.append(mechanism)
         names = [name for name in dict.fromkeys((*defaults, mechanism)) if name in candidates]
-        budget = Budget(epsilon=1, public_totals=public_totals, protect=protect, total=total)
+        budget = Budget(epsilon=1, delta=delta, public_totals=public_totals, protect=protect, total=total)
         needs = {name: _list_sensitivities(name, stand_in, budget, kinds.bounds) for name in names}
-        most = MOST_TIMES * max(needs.get(usual, (math.inf,)))
+        # Noise grows with the sensitivity, or with the root of that of a rho.
+        most = MOST_TIMES ** (1 if delta is None else 2) * max(needs.get(usual, (math.inf,)))
         for name, need in needs.items():
             if max(need) <= most or (name, kinds) == (mechanism, planned):
                 found.setdefault((name, total), {})[protect] = need
@@ -272,7 +292,7 @@ class _Trial:
     mechanism: str
     budget: Budget
     spread: Floats
-    """The levels' epsilons of each setting."""
+    """The levels' losses of each setting."""
     runs: int
 
     def run(self, report: Callable[[int], None]) -> list[list[LevelOutcome]]:
@@ -288,7 +308,13 @@ class _Trial:
         """Simulate one of the settings, each run with noise of its own."""
         parts = [Fraction(f"{part:.6g}") for part in self.spread[place]]
         split = dict(zip(self.counts.hierarchy.levels, parts, strict=True))
-        budget = replace(self.budget, epsilon=sum(parts, Fraction(0)), split=split)
+        whole = sum(parts, Fraction(0))
+        spent = (
+            replace(self.budget, epsilon=whole)
+            if self.budget.delta is None
+            else replace(self.budget, rho=whole)
+        )
+        budget = replace(spent, split=split)
         total = "public" if budget.total is None else budget.total
         made = [
             simulate_within(budget, self.counts, mechanism=self.mechanism, seed=place * self.runs + run)
@@ -298,17 +324,16 @@ class _Trial:
 
 
 def _fit_levels(
-    trial: _Trial, outcomes: Sequence[Sequence[LevelOutcome]], noise: Floats
+    trial: _Trial, outcomes: Sequence[Sequence[LevelOutcome]], settings: Settings
 ) -> tuple[LevelSurfaces, ...]:
-    left = find_left(noise, trial.counts.hierarchy.region_counts)
     return tuple(
-        _fit_level([outcome[level] for outcome in outcomes], here, noise, left, level, trial.runs)
+        _fit_level([outcome[level] for outcome in outcomes], here, settings, level, trial.runs)
         for level, here in enumerate(trial.places)
     )
 
 
 def _fit_level(
-    outcomes: Sequence[LevelOutcome], here: Places, noise: Floats, left: Floats, level: int, runs: int
+    outcomes: Sequence[LevelOutcome], here: Places, settings: Settings, level: int, runs: int
 ) -> LevelSurfaces:
     floors = np.stack([_find_floors(each, runs) for each in here.classes])
     seen = np.array(
@@ -329,10 +354,12 @@ def _fit_level(
         rough.append(np.log(np.concatenate([signed, *outcome.typical]) + rough_floors))
     smooth_kinds = [*SMOOTH, *(["quantiles"] * len(QUANTILES)), *CELLS] * len(here.classes)
     rough_kinds = [*SIGNED * len(here.classes), *(["bars"] * int(is_square.sum()))]
+    every = len(here.classes[0].members) * runs
+    groups = every * np.array([outcome.classes[0].errors["l1"] for outcome in outcomes])
     return LevelSurfaces(
-        fit_surface(noise, left, level, np.array(smooth), smooth_kinds),
+        fit_surface(settings, level, np.array(smooth), smooth_kinds, groups),
         floors,
-        fit_surface(noise, left, level, np.array(rough), rough_kinds),
+        fit_surface(settings, level, np.array(rough), rough_kinds, groups),
         rough_floors,
         np.where(is_square, LOG_OF_SQUARE, LOG_OF_ABSOLUTE) / seen,
     )

@@ -11,11 +11,14 @@ from tallytree.counts.group_counts import GroupCounts
 from tallytree.privacy.budget import show_exact
 from tallytree.privacy.neighbours import Bounds, Neighbours
 from tallytree.sizes import state_sizes
+from tallytree.words import PLAIN, Words
 
 if TYPE_CHECKING:
     from tallytree.planning.advice import Advice
 
 OUT = "release"
+NAMES = {"title": "title", "group": "group_name", "member": "member_name"}
+"""The settings that say what groups and their members are called."""
 HEAD = (
     "# Written by `tallytree plan`, from public data: it never saw the sensitive ones.",
     "# Run it with: tallytree release --spec FILE",
@@ -23,7 +26,11 @@ HEAD = (
 
 
 def list_settings(
-    stand_in: GroupCounts, *, data: str = "counts.parquet", columns: Mapping[str, str] | None = None
+    stand_in: GroupCounts,
+    *,
+    data: str = "counts.parquet",
+    columns: Mapping[str, str] | None = None,
+    words: Words = PLAIN,
 ) -> dict[str, Any]:
     """Return the settings of a release of data like the stand-in, but for those that are planned.
 
@@ -38,7 +45,17 @@ def list_settings(
         **{name: column for name, column in (columns or {}).items() if column != name},
         "root": stand_in.hierarchy.regions(0)[0][0],
         "root_level": levels[0],
+        **{
+            name: getattr(words, key)
+            for key, name in NAMES.items()
+            if getattr(words, key) != getattr(PLAIN, key)
+        },
     }
+
+
+def find_words(settings: Mapping[str, Any]) -> Words:
+    """Return what groups and their members are called in a release with these settings."""
+    return Words(**{key: settings[name] for key, name in NAMES.items() if name in settings})
 
 
 def write_spec(advice: Advice, settings: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tallytree.datasets.invented import FIRM_DECAY, invent_firms, invent_sizes
 from tallytree.errors import SpecError, show
-from tallytree.planning.public_tables import read_public
+from tallytree.planning.stand_ins import read_public
 from tallytree.releases.released import Released, read_folder
 from tallytree.sizes import SizeClasses, Sizes, find_place, is_decimal_numeral, list_edges
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from tallytree.arrays import store_cells
-from tallytree.counts.arrow import Table
+from tallytree.counts.arrow import Table, read_columns
+from tallytree.counts.count_files import has_sensitive_name, read_origin
 from tallytree.counts.group_counts import GroupCounts
-from tallytree.planning.public_tables import read_public, refuse_sensitive
-from tallytree.planning.shapes import Shape
+from tallytree.errors import CountsError
 from tallytree.privacy.neighbours import (
     Bounds,
     Neighbours,
@@ -24,11 +25,36 @@ from tallytree.privacy.neighbours import (
 from tallytree.releases.released import Released, read_folder
 from tallytree.sizes import Sizes, check_sizes, count_sizes, get_ends
 
+if TYPE_CHECKING:
+    from tallytree.planning.shapes import Shape
+    from tallytree.words import Words
+
 SEED = 2010
 
+NOT_PUBLIC = (
+    "The stand-in {}: a plan made on it would not be private. Plan on public data in its place, such as an "
+    "earlier release, a published table, or public totals."
+)
 
-def read_release(folder: Path) -> tuple[GroupCounts, Neighbours]:
-    """Read the counts of an earlier release, and whom it protects: the next one may well promise the same."""
+
+def refuse_sensitive(stand_in: GroupCounts) -> None:
+    """Refuse counts that are known to be of records of people."""
+    if stand_in.is_of_people:
+        raise CountsError(NOT_PUBLIC.format("was counted from records of people, so it is sensitive"))
+
+
+def read_public(table: Table, columns: Sequence[str], text: Sequence[str] = ()) -> pa.Table:
+    """Read columns of a table that does not say, inside or by its file's name, that it is sensitive."""
+    if has_sensitive_name(table):
+        raise CountsError(NOT_PUBLIC.format("is in a file whose name says that it is sensitive"))
+    known = read_columns(table, columns, text=list(text))
+    if read_origin(known) is not None:
+        raise CountsError(NOT_PUBLIC.format("holds true counts, which 'tallytree count' marked as sensitive"))
+    return known
+
+
+def read_release(folder: Path) -> tuple[GroupCounts, Neighbours, Words]:
+    """Read the counts of an earlier release, whom it protects, and its words: the next may have these."""
     release = read_folder(folder, Released)
     plan = release.measurements.plan
     leaf_level, leaf_index = release.hierarchy.leaf_places
@@ -38,7 +64,7 @@ def read_release(folder: Path) -> tuple[GroupCounts, Neighbours]:
         leaf[here] = counted[leaf_index[here]]
     has_frame = None if plan.has_public_total else False
     counts = GroupCounts(release.hierarchy, release.sizes, leaf, bounds=plan.bounds, has_frame=has_frame)
-    return counts, plan.neighbours
+    return counts, plan.neighbours, release.words
 
 
 def settle_neighbours(

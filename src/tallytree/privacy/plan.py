@@ -125,8 +125,8 @@ class Plan:
         """The levels' noise scales."""
         return [level.scale for level in self.levels]
 
-    def find_group_epsilon(self, place: int) -> Fraction:
-        """Return at which epsilon a whole group is protected whose size is not above the one at ``place``.
+    def find_group_loss(self, place: int) -> Fraction:
+        """Return the privacy loss of a whole group whose size is not above the one at ``place``.
 
         It may be any of these sizes and, if the total is private, not exist. Each edge that it crosses
         changes one answer by one, whoever the noise was made for; on the sizes query, two answers change
@@ -140,7 +140,7 @@ class Plan:
             apart = [Neighbours(protect="group", total=kind) for kind in kinds]
             most = max(self.unit.find_sensitivity(query, two, sizes, regions) for two in apart)
             parts.append(self.unit.find_loss(most, level.scale))
-        return find_epsilon(parts, self.delta)
+        return sum(parts, Fraction(0))
 
     def has_public_totals(self, level: int) -> bool:
         """Return whether the number of groups of each region of the level is public."""

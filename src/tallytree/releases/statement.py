@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from tallytree.errors import PrivacyError
 from tallytree.privacy.budget import LARGE_EPSILON, show_exact, show_short
-from tallytree.privacy.plan import Plan, describe_factor
+from tallytree.privacy.plan import Plan, describe_factor, find_epsilon
 from tallytree.sizes import SizeClasses, Sizes, count_sizes, find_place, get_ends, name_size, show_sizes
 
 ENFORCED = "enforced on the records of people"
@@ -138,14 +138,20 @@ def list_group_epsilons(plan: Plan) -> list[tuple[str, Fraction]]:
     It tells the counts with and without one group of up to this size apart (if the total is public: with the
     group at one and at another such size).
     """
+    found = []
+    for size, loss in list_group_losses(plan):
+        with suppress(PrivacyError):  # a rho beyond all meaning
+            found.append((size, find_epsilon([loss], plan.delta)))
+    return found
+
+
+def list_group_losses(plan: Plan) -> list[tuple[str, Fraction]]:
+    """List the same as losses, in the unit of the plan."""
     if plan.protect == "group":
         return []
-    found = []
-    for place in _choose_places(plan.sizes):
-        if place or not plan.has_public_total:  # a group of the least size has no smaller one to be of
-            with suppress(PrivacyError):  # a rho beyond all meaning
-                found.append((name_size(plan.sizes, place), plan.find_group_epsilon(place)))
-    return found
+    # A group of the least size has no smaller one to be of, if the list of groups is public.
+    places = [place for place in _choose_places(plan.sizes) if place or not plan.has_public_total]
+    return [(name_size(plan.sizes, place), plan.find_group_loss(place)) for place in places]
 
 
 def _choose_places(sizes: Sizes) -> Iterable[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from html import escape, unescape
 from importlib.resources import files
 
 from tallytree.markup import Html, join, tag
@@ -32,6 +33,11 @@ HEAD = """\
 """
 """What all pages begin with: a template holds the rest."""
 
+_MARKED = re.compile(r"(<[^>]*>|\{\{\w+\}\})")
+"""What is not text in a template."""
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+"""What is filled in."""
+
 HOME = "tallytree.report"
 """The part of the package whose assets all pages share."""
 
@@ -43,22 +49,31 @@ def build_page(
     styles: Sequence[str],
     scripts: Sequence[str],
     home: str = HOME,
+    reword: Callable[[str], str] | None = None,
 ) -> str:
     """Fill the head of all pages and a template of ``home``; its styles and scripts are joined, in order.
 
-    Assets are taken from the folder ``assets`` of ``home`` or, if there is none of that name, from those that
-    all pages share.
+    The texts of the template can be put into other words. Assets are taken from the folder ``assets`` of
+    ``home`` or, if there is none of that name, from those that all pages share.
     """
     style = Html("\n".join(_read(name, home) for name in styles))
     script = Html(_join_scripts([_read(name, home) for name in scripts]))
     filled = {**parts, "policy": _write_policy(script=script, style=style), "style": style, "script": script}
-    # In one pass: what is filled in is not searched again, whatever it holds.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: join(filled[found[1]]), HEAD + _read(template, home))
+    return _fill(HEAD + _read(template, home), filled, reword)
 
 
 def embed_text(text: Html, key: str, kind: str) -> Html:
     """Return an element that holds data for the script: JSON, or bytes in base64."""
     return tag("script", text, type=f"application/{kind}", id=key)
+
+
+def _fill(template: str, parts: Mapping[str, str], reword: Callable[[str], str] | None) -> str:
+    """Fill a template in one pass: what is filled in is not searched again, whatever it holds."""
+    pieces = _MARKED.split(template)
+    if reword is not None:
+        pieces[::2] = [escape(reword(unescape(text)), quote=False) for text in pieces[::2]]
+    pieces[1::2] = [_PLACE.sub(lambda found: join(parts[found[1]]), piece) for piece in pieces[1::2]]
+    return "".join(pieces)
 
 
 def _write_policy(*, script: str, style: str) -> str:

@@ -1,5 +1,15 @@
 // ---- What is given away: exact for each epsilon ----
 
+/** By how much the logarithm of the odds rises at most: an epsilon or, with a delta, that of a rho (beliefs.py). */
+function findGain(loss, delta) {
+  return delta ? loss + 2 * Math.sqrt(loss * delta.doubt) : loss;
+}
+
+/** An epsilon or a rho. */
+function showLoss(loss) {
+  return loss < 0.01 ? String(Number(loss.toPrecision(3))) : threeDigits.format(loss);
+}
+
 /** The most that may be believed afterwards. */
 function findBelief(before, epsilon) {
   return 1 / (1 + ((1 - before) / before) * Math.exp(-epsilon));

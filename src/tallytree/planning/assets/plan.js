@@ -149,7 +149,7 @@ class Planner {
   }
 
   #answer(split) {
-    return this.family.answer(this.state.protect, split.map((part) => (this.epsilon.value * part) / 100));
+    return this.family.answer(this.state.protect, split.map((part) => (this.epsilon.loss * part) / 100));
   }
 
   #draw() {
@@ -173,13 +173,15 @@ class Planner {
     const level = facts.levels[state.level];
     const middle = Math.max(0, level.classes.findIndex(({ name }) => name === "middle"));
     byId("buys-number").textContent = `${showError(this.answers[state.level].classes[middle].relative)} off`;
-    byId("buys-words").textContent = `a typical region (${shorten(level.name, 30)}) is off by this much of its groups, over all sizes`;
+    byId("buys-words").textContent = `a typical region (${shorten(level.name, 30)}) is off by this much of its ${facts.words.groups}, over all sizes`;
     const [, after] = this.#believe(0.5);
     byId("gives-number").textContent = `50\u00a0% → ${showBelief(after)}`;
-    byId("gives-words").textContent = `a belief of 50 % about ${this.#who().name} may rise to that, and no more`;
-    const [all] = this.#believe(0.5);
+    byId("gives-words").textContent = `a belief of 50 % about ${this.#who().name} may rise to that, ${facts.delta ? `but for a chance of ${facts.delta.text}` : "and no more"}`;
+    // With Gaussian noise, what beliefs rise by is compared: its logarithm is somewhat above epsilon.
+    const all = this.#gain();
+    const isMore = all > this.#gain(1, 1);
     byId("warning").hidden = all < facts.largeEpsilon;
-    byId("warning").textContent = `Epsilon ${threeDigits.format(all)} ${all > epsilon.value ? "in all " : ""}is large: it protects ${state.protect === "person" ? "people" : "groups"} little.`;
+    byId("warning").textContent = `${facts.delta ? `What may be learnt (${threeDigits.format(all)}, as an epsilon)` : `Epsilon ${threeDigits.format(all)}`} ${isMore ? "in all " : ""}is large: it protects ${state.protect === "person" ? facts.words.people : facts.words.groups} little.`;
     this.#drawGoal();
   }
 
@@ -190,7 +192,7 @@ class Planner {
     const found = this.answers[goal.level].classes[0];
     const value = goal.limited === "relative" ? found.relative : found.l1 * levels[goal.level].regions;
     const shown = goal.limited === "relative" ? showError(value) : showAmount(value);
-    byId("goal").textContent = `${value <= goal.limit ? "✓ The goal is met" : "✗ The goal is missed"}: ${goal.text}; expected ${shown}.`;
+    byId("goal").textContent = `${value <= goal.limit ? "✓ The goal is met" : "✗ The goal is missed"}: ${goal.text}; expected ${shown} ${goal.limited === "relative" ? "in the mean of its regions" : "in all its regions together"}.`;
   }
 
   // The split.
@@ -230,11 +232,12 @@ class Planner {
   #drawWithin() {
     const { facts, state } = this;
     const { regions } = facts.levels[state.level];
+    const { groups } = facts.words;
     const { quantiles } = this.answers[state.level].classes[0];
     const shares = WITHIN.map((most) => shareWithin(quantiles, facts.columns.quantiles, most));
     const words = regions === 1
-      ? `There is one region; it is off by about ${showError(this.answers[state.level].classes[0].relative)} of its groups.`
-      : `Of ${showCount(regions)} regions, ${showPart(shares[0])} are off by at most 1 % of their groups, ${showPart(shares[1])} by at most 5 %, and ${showPart(shares[2])} by at most 10 %.`;
+      ? `There is one region; it is off by about ${showError(this.answers[state.level].classes[0].relative)} of its ${groups}.`
+      : `Of ${showCount(regions)} regions, ${showPart(shares[0])} are off by at most 1 % of their ${groups}, ${showPart(shares[1])} by at most 5 %, and ${showPart(shares[2])} by at most 10 %.`;
     byId("within-words").textContent = words;
     byId("within").hidden = regions === 1;
     const steps = [shares[0], shares[1] - shares[0], shares[2] - shares[1], 1 - shares[2]];
@@ -256,21 +259,21 @@ class Planner {
       this.charts = typical.map(({ kind, name }) => {
         const box = html("div", { class: "chart" });
         const readout = html("p", { class: "readout", "aria-hidden": "true" });
-        byId("charts").append(html("figure", {}, html("h4", {}, `${TYPICAL_NAMES[kind]}: `, html("bdi", {}, shorten(name, 60))), box, readout));
+        byId("charts").append(html("figure", {}, html("h4", {}, TYPICAL_NAMES[kind], " ", html("bdi", {}, shorten(name, 60))), box, readout));
         return new Chart(box, readout);
       });
     }
     typical.forEach(({ groups, bars, kind }, i) => {
       const a = new Expected(groups, this.answers[state.level].bars[i]);
-      const words = { groups: "groups", Groups: "Groups", size: "Size" };
-      this.charts[i].draw({ a, b: null, from: 0, to: groups.length - 1, high: null, nameSize: (bar) => bars[bar] ?? "", measure: "groups", axis: "linear", cumulative: false, words });
+      this.charts[i].draw({ a, b: null, from: 0, to: groups.length - 1, high: null, nameSize: (bar) => bars[bar] ?? "", measure: "groups", axis: "linear", cumulative: false, words: facts.words });
     });
   }
 
   #drawErrors() {
     const { facts } = this;
     const isPrivate = this.state.total === "private";
-    const columns = ["", "Groups in a region", "Error", "L1", "EMD", "People off", ...(isPrivate ? ["Groups off"] : []), "Spurious", "Lost"];
+    const { Groups, People } = facts.words;
+    const columns = ["", `${Groups} in a region`, "Error", "L1", "EMD", `${People} off`, ...(isPrivate ? [`${Groups} off`] : []), "Spurious", "Lost"];
     const rows = facts.levels.flatMap(({ name, classes, regions }, level) =>
       classes.map((kind, i) => {
         const found = this.answers[level].classes[i];
@@ -293,19 +296,28 @@ class Planner {
     return this.family.groups[this.state.protect][this.state.who];
   }
 
+  /** What is lost in all, an epsilon or a rho, and the belief that it leads to at most. */
   #believe(before, years = this.state.years) {
-    const epsilon = this.epsilon.value * this.#who().times * years;
-    return [epsilon, findBelief(before, epsilon)];
+    const loss = this.epsilon.loss * this.#who().times * years;
+    return [loss, findBelief(before, findGain(loss, this.facts.delta))];
+  }
+
+  /** By how much the logarithm of the odds rises at most. */
+  #gain(years = this.state.years, times = this.#who().times) {
+    return findGain(this.epsilon.loss * times * years, this.facts.delta);
   }
 
   #drawBeliefs() {
     const { facts, state } = this;
     const { name, times } = this.#who();
-    byId("gives-lead").textContent = state.protect === "person" ? "Somebody wonders whether a certain person is in the data, or what is true of them, and has a belief already." : "Somebody wonders about a certain group, such as a household or a firm, and has a belief already.";
+    byId("gives-lead").textContent = facts.words.wonder[state.protect];
     byId("years-word").textContent = state.years === 1 ? "release" : "releases of this kind";
     const [all] = this.#believe(0.5);
+    const [loss, own] = facts.delta ? ["Rho", showLoss(this.epsilon.loss)] : ["Epsilon", this.epsilon.text];
     const factors = [times !== 1 ? `${threeDigits.format(times)} for ${name}` : "", state.years > 1 ? `${state.years} releases` : ""].filter(Boolean);
-    byId("composed").textContent = factors.length ? `Epsilon in all: ${this.epsilon.text} × ${factors.join(" × ")} = ${threeDigits.format(all)}` : `Epsilon in all: ${this.epsilon.text}`;
+    byId("composed").textContent = factors.length ? `${loss} in all: ${own} × ${factors.join(" × ")} = ${showLoss(all)}` : `${loss} in all: ${own}`;
+    byId("but-for").hidden = !facts.delta;
+    byId("but-for").textContent = facts.delta ? `With Gaussian noise this holds but for a chance of ${facts.delta.text} (delta). Epsilon ${this.epsilon.text} at this delta is rho ${showLoss(this.epsilon.loss)}.` : "";
     byId("beliefs").replaceChildren(
       ...facts.beliefs.map((before) => {
         const [, after] = this.#believe(before);
@@ -323,7 +335,7 @@ class Planner {
       html(
         "tbody",
         {},
-        html("tr", {}, html("th", { scope: "row" }, "Epsilon"), ...YEARS.map((years) => html("td", {}, threeDigits.format(this.#believe(0.5, years)[0])))),
+        html("tr", {}, html("th", { scope: "row" }, loss), ...YEARS.map((years) => html("td", {}, showLoss(this.#believe(0.5, years)[0])))),
         html("tr", {}, html("th", { scope: "row" }, "50 % →"), ...YEARS.map((years) => html("td", {}, showBelief(this.#believe(0.5, years)[1])))),
       ),
     );

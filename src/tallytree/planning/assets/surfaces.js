@@ -1,23 +1,47 @@
 // ---- What to expect: the surfaces that were fitted (landscapes.py), read at the settings that are shown ----
 
-/** What the noise of a scale amounts to: its mean absolute value. */
-function findNoise(scale, least) {
-  const ratio = Math.exp(-1 / scale);
-  return Math.max((2 * ratio) / (1 - ratio * ratio), least);
+/** The variance of noise of a scale: two-sided geometric, or discrete Gaussian (find_variances of response_surfaces.py). */
+function findVariance(scale, { least, large, terms, isGaussian }) {
+  if (!isGaussian) {
+    const ratio = Math.exp(-1 / scale);
+    return Math.max((2 * ratio) / (1 - ratio) ** 2, least);
+  }
+  if (scale >= large) return scale ** 2;
+  let [all, squares] = [1, 0];
+  for (let k = 1; k <= terms; k++) {
+    const weight = 2 * Math.exp((-k * k) / (2 * scale ** 2));
+    all += weight;
+    squares += weight * k * k;
+  }
+  return Math.max(squares / all, least);
 }
 
-/** What least squares leaves of the noise of each level (find_left of response_surfaces.py). */
-function findLeft(noise, regions) {
-  const up = noise.map((each) => each * each);
-  const children = regions.map((count, level) => (level ? Math.max(1, count / regions[level - 1]) : 1));
-  for (let level = up.length - 2; level >= 0; level--) {
-    up[level] = 1 / (1 / up[level] + 1 / (children[level + 1] * up[level + 1]));
-  }
-  const left = [...up];
-  for (let level = 1; level < left.length; level++) {
-    left[level] -= (up[level] - left[level - 1] / children[level]) / children[level];
-  }
-  return left.map(Math.sqrt);
+/** The variance that least squares leaves of the noise of each level (find_left of response_surfaces.py). */
+function findLeft(variances, scales, regions, least) {
+  const ofDifferences = regions.map((here, level) => {
+    let [squares, sum] = [0, 0];
+    for (let below = level; below < regions.length; below++) {
+      const times = regions[below] / here;
+      const weight = 1 / (scales[below] ** 2 * times);
+      squares += weight ** 2 * variances[below] * times;
+      sum += weight;
+    }
+    return squares / sum ** 2;
+  });
+  return regions.map((here, level) => {
+    let left = 0;
+    for (let above = 0; above <= level; above++) {
+      const free = above ? Math.max(1 - regions[above - 1] / regions[above], 0) : 1;
+      left += free * ofDifferences[above] * (regions[above] / here) ** 2;
+    }
+    return Math.max(left, least);
+  });
+}
+
+/** A setting as the surfaces see it: its scales, and what is left of their noise, in logarithms. */
+function describeSetting(scales, regions, law) {
+  const left = findLeft(scales.map((scale) => findVariance(scale, law)), scales, regions, law.least);
+  return { scales: scales.map(Math.log), left: left.map((variance) => Math.log(variance / Math.sqrt(1 + 2 * variance))) };
 }
 
 /** The Matern correlation of smoothness 5/2. */
@@ -26,21 +50,19 @@ function correlate(far) {
 }
 
 class Surface {
-  constructor({ points, reaches, coefficients }, level, matter) {
-    Object.assign(this, { points, reaches, coefficients, level, matter });
+  constructor({ points, kinds, reaches, coefficients }, level, far) {
+    Object.assign(this, { points, kinds, reaches, coefficients, level, far });
   }
 
-  find(noise, left) {
-    const own = Math.log(noise[this.level]);
-    const here = [Math.log(left[this.level])];
-    const { others, far } = this.matter;
-    noise.forEach((each, level) => level !== this.level && here.push(others * far * Math.tanh((Math.log(each) - own) / far)));
-    const squares = this.points.map((point) => point.reduce((sum, at, i) => sum + (at - here[i]) ** 2, 0));
-    const terms = new Map();
-    for (const reach of new Set(this.reaches)) {
-      terms.set(reach, [...squares.map((square) => correlate(Math.sqrt(5 * square) / reach)), 1, ...here]);
-    }
-    return this.reaches.map((reach, answer) => terms.get(reach).reduce((sum, term, i) => sum + term * this.coefficients[i][answer], 0));
+  find({ scales, left }) {
+    const own = scales[this.level];
+    const here = scales.map((scale, level) => (level < this.level ? Math.max(scale, own - this.far) : level > this.level ? Math.min(scale, own + this.far) : own));
+    const terms = this.reaches.map((reaches) => [
+      ...this.points.map((point) => correlate(Math.sqrt(5 * point.reduce((sum, at, i) => sum + ((at - here[i]) / reaches[i]) ** 2, 0)))),
+      1,
+      left[this.level],
+    ]);
+    return this.kinds.map((kind, answer) => terms[kind].reduce((sum, term, i) => sum + term * this.coefficients[i][answer], 0));
   }
 }
 
@@ -49,24 +71,27 @@ class Family {
     Object.assign(this, described);
     this.facts = facts;
     this.surfaces = described.levels.map(({ smooth, rough, ...rest }, level) => ({
-      smooth: new Surface(smooth, level, facts.matter),
-      rough: new Surface(rough, level, facts.matter),
+      smooth: new Surface(smooth, level, facts.noise.far),
+      rough: new Surface(rough, level, facts.noise.far),
       ...rest,
     }));
   }
 
   /** What to expect at each level: its classes of regions, and the standard errors of the bars. */
-  answer(protect, epsilons) {
+  answer(protect, losses) {
     const { facts } = this;
-    const noise = epsilons.map((epsilon, level) => findNoise(this.sensitivities[protect][level] / epsilon, facts.leastNoise));
-    const left = findLeft(noise, facts.levels.map(({ regions }) => regions));
-    return this.surfaces.map((surfaces, level) => this.#read(surfaces, facts.levels[level].classes.length, noise, left));
+    const scales = losses.map((loss, level) => {
+      const ratio = this.sensitivities[protect][level] / loss;
+      return facts.noise.isGaussian ? Math.sqrt(ratio / 2) : ratio;
+    });
+    const setting = describeSetting(scales, facts.levels.map(({ regions }) => regions), facts.noise);
+    return this.surfaces.map((surfaces, level) => this.#read(surfaces, facts.levels[level].classes.length, setting));
   }
 
-  #read({ smooth, floors, rough, roughFloors, raised, bars }, count, noise, left) {
+  #read({ smooth, floors, rough, roughFloors, raised, bars }, count, setting) {
     const { columns } = this.facts;
-    const found = smooth.find(noise, left);
-    const loose = rough.find(noise, left).map((value, i) => Math.max(Math.exp(value + raised[i]) - roughFloors[i], 0));
+    const found = smooth.find(setting);
+    const loose = rough.find(setting).map((value, i) => Math.max(Math.exp(value + raised[i]) - roughFloors[i], 0));
     const width = found.length / count;
     const classes = Array.from({ length: count }, (_, place) => {
       const row = found.slice(place * width, (place + 1) * width);
