@@ -80,12 +80,22 @@ class Family {
   /** What to expect at each level: its classes of regions, and the standard errors of the bars. */
   answer(protect, losses) {
     const { facts } = this;
-    const scales = losses.map((loss, level) => {
-      const ratio = this.sensitivities[protect][level] / loss;
-      return facts.noise.isGaussian ? Math.sqrt(ratio / 2) : ratio;
-    });
-    const setting = describeSetting(scales, facts.levels.map(({ regions }) => regions), facts.noise);
+    const setting = describeSetting(this.#scale(protect, losses), facts.levels.map(({ regions }) => regions), facts.noise);
     return this.surfaces.map((surfaces, level) => this.#read(surfaces, facts.levels[level].classes.length, setting));
+  }
+
+  /** Within what the noise of the whole is, with a probability of 95 % (warn_of_noise of usefulness.py). */
+  findReach(protect, losses) {
+    const { noise, levels } = this.facts;
+    const weights = this.#scale(protect, losses).map((scale, level) => 1 / (levels[level].regions * findVariance(scale, noise)));
+    return noise.within / Math.sqrt(weights.reduce((sum, weight) => sum + weight, 0));
+  }
+
+  #scale(protect, losses) {
+    return losses.map((loss, level) => {
+      const ratio = this.sensitivities[protect][level] / loss;
+      return this.facts.noise.isGaussian ? Math.sqrt(ratio / 2) : ratio;
+    });
   }
 
   #read({ smooth, floors, rough, roughFloors, raised, bars }, count, setting) {
