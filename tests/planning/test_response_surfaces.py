@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallytree.planning.response_surfaces import (
-    EVERY,
     LEAST_PART,
     MOST_RATIO,
     Settings,
@@ -89,18 +88,22 @@ def test_settings_are_spread_over_all_that_can_be_chosen() -> None:
 
 
 def test_no_setting_is_simulated_that_takes_long() -> None:
-    spread = design_settings([1.0, 4.0, 95.0], 90, low=0.1, high=10, seed=1)
-    epsilon = spread.sum(axis=1)
-    assert epsilon.min() >= 0.1
-    assert epsilon.max() <= 10
-    some = spread[EVERY - 1 :: EVERY]
-    assert (some[:, 0] / some[:, 1:].min(axis=1)).max() <= MOST_RATIO * (1 + 1e-9)
-    assert (some[:, 1] / some[:, 2]).max() <= MOST_RATIO * (1 + 1e-9)
-    plain = spread_settings([1.0, 4.0, 95.0], 90, low=0.1, high=10, seed=1, every=EVERY)[EVERY - 1 :: EVERY]
-    assert (plain[:, 0] / plain[:, 1:].min(axis=1)).max() > MOST_RATIO  # else there was nothing to do
-    upper = epsilon[2 * EVERY - 1 :: 2 * EVERY]
-    assert upper.min() > 1
-    assert epsilon[EVERY - 1 :: 2 * EVERY].min() < 1
+    planned = [1.0, 4.0, 95.0]
+    found = design_settings(planned, 90, low=0.1, high=10, seed=1)
+    plain = spread_settings(planned, 90, low=0.1, high=10, seed=1)
+    assert (found[::2] == plain[::2]).all()  # those near the planned split are as they were
+    some, any_split = found[1::2], plain[1::2]
+    assert (some[:, :2] / some[:, [2]]).max() <= MOST_RATIO * (1 + 1e-9)
+    assert (any_split[:, :2] / any_split[:, [2]]).max() > MOST_RATIO  # else there was nothing to do
+    # What is left out is answered by what was simulated in its place.
+    lower = slice(0, None, 2)
+    regions = [1, 10, 200]
+    asked = Settings.of(1 / any_split[lower], regions, is_gaussian=False).find_points(2)
+    given_ = Settings.of(1 / some[lower], regions, is_gaussian=False).find_points(2)
+    assert given_ == pytest.approx(asked)
+    # Every other one has a large loss.
+    leaf = found[1::2, 2]
+    assert np.median(leaf[1::2]) > 3 * np.median(leaf[::2])
 
 
 def make_settings(count: int, seed: int) -> Settings:
@@ -148,12 +151,21 @@ def test_settings_where_hardly_a_group_is_off_hardly_count() -> None:
 
 
 def test_levels_that_are_as_good_as_known_are_not_told_apart() -> None:
-    """Far beyond what is simulated, more budget for a level above changes nothing at those below."""
-    scales = np.array([[0.01, 1.0, 3.0], [0.05, 1.0, 3.0], [0.5, 1.0, 3.0]])
-    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(1)
+    """Far beyond what is simulated, more budget for a level above changes nothing at the last one."""
+    scales = np.array([[0.01, 1.0, 3.0], [0.05, 1.0, 3.0], [1.0, 1.0, 3.0]])
+    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(2)
     assert points[0].tolist() == points[1].tolist()
     assert points[2, 0] > points[1, 0]
-    assert points[0, 0] == pytest.approx(-math.log(MOST_RATIO))
+    assert points[0, 0] == pytest.approx(math.log(3 / MOST_RATIO))
+
+
+def test_a_last_level_that_is_of_no_use_is_not_told_apart() -> None:
+    """And less budget for the last level changes nothing at one above."""
+    scales = np.array([[0.5, 1.0, 20.0], [0.5, 1.0, 50.0], [0.5, 1.0, 1.0]])
+    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(0)
+    assert points[0].tolist() == points[1].tolist()
+    assert points[2, 2] < points[1, 2] == pytest.approx(math.log(0.5 * MOST_RATIO))
+    assert points[0, 1] == pytest.approx(0.0)  # what a level between the two has is of use
 
 
 def test_settings_that_are_all_the_same_give_what_they_gave() -> None:

@@ -36,11 +36,9 @@ LEAST_PART = 0.01
 """The smallest part of a level that is simulated: one percent."""
 NEAR = 2.0
 """A split is near another one if its weights differ at most by this factor."""
-EVERY = 3
-"""One in so many simulated settings has any split."""
-MOST_RATIO = 10.0
-"""No level is simulated with more than so many times the loss of one below: such solves take long, and the
-level above is then as good as known to the one below."""
+MOST_RATIO = 4.0
+"""No level is simulated with more than so many times the loss of the last one: such solves take long, and the
+level is then as good as known to the last one, and the last one of no use to it."""
 SMALL_NOISE = 0.6
 """Errors bend more where the noise is hardly any: some settings are in the upper range of epsilon, which
 begins at this share of the way, in logarithms."""
@@ -53,13 +51,11 @@ LARGE_SCALE, TERMS = 8.0, 60
 probabilities are added up below it."""
 
 
-def spread_settings(
-    planned: Sequence[float], count: int, *, low: float, high: float, seed: int, every: int = 2
-) -> Floats:
+def spread_settings(planned: Sequence[float], count: int, *, low: float, high: float, seed: int) -> Floats:
     """Return so many settings, spread over all that there are: each level's loss, settings x levels.
 
-    The loss of all levels together, an epsilon or a rho, is between ``low`` and ``high``. Most settings have
-    splits near the one that was planned, which most are asked about, and every second or so has any.
+    The loss of all levels together, an epsilon or a rho, is between ``low`` and ``high``. Every other setting
+    has a split near the one that was planned, which most are asked about, and the rest have any.
     """
     generator = np.random.default_rng(seed)
     levels = len(planned)
@@ -67,9 +63,8 @@ def spread_settings(
         [(generator.permutation(count) + generator.random(count)) / count for _ in range(levels + 1)]
     )
     epsilon = low * (high / low) ** cube[:, 0]
-    near = np.array(planned) * NEAR ** (2 * cube[:, 1:] - 1)
-    has_any = np.arange(count) % every == every - 1
-    weights = np.where(has_any[:, None], LEAST_PART ** cube[:, 1:], near)
+    weights = np.array(planned) * NEAR ** (2 * cube[:, 1:] - 1)
+    weights[1::2] = LEAST_PART ** cube[1::2, 1:]
     least = min(LEAST_PART, 1 / levels)
     parts = least + (1 - levels * least) * weights / weights.sum(axis=1, keepdims=True)
     spread: Floats = epsilon[:, None] * parts
@@ -79,18 +74,15 @@ def spread_settings(
 def design_settings(planned: Sequence[float], count: int, *, low: float, high: float, seed: int) -> Floats:
     """Return the settings to simulate: as :func:`spread_settings`, but none that takes long.
 
-    Among those with any split, no level has much more of the loss than one below it, and every other one has
-    a large loss.
+    Among those with any split, every other one has a large loss, and no level has much more of it than the
+    last: what is left out is answered by what is simulated in its place (:meth:`Settings.find_points`).
     """
-    spread = spread_settings(planned, count, low=low, high=high, seed=seed, every=EVERY)
-    loss = spread.sum(axis=1)
-    loss[2 * EVERY - 1 :: 2 * EVERY] = high * (loss[2 * EVERY - 1 :: 2 * EVERY] / high) ** (1 - SMALL_NOISE)
-    any_split = spread[EVERY - 1 :: EVERY]
-    for level in range(len(planned) - 2, -1, -1):
-        most = MOST_RATIO * any_split[:, level + 1 :].min(axis=1)
-        any_split[:, level] = np.minimum(any_split[:, level], most)
-    found: Floats = spread * (loss / spread.sum(axis=1))[:, None]
-    return found
+    spread = spread_settings(planned, count, low=low, high=high, seed=seed)
+    upper = spread[3::4]
+    upper *= (high / upper.sum(axis=1, keepdims=True)) ** SMALL_NOISE
+    any_split = spread[1::2]
+    any_split[:, :-1] = np.minimum(any_split[:, :-1], MOST_RATIO * any_split[:, [-1]])
+    return spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +101,10 @@ class Settings:
         return cls(np.log(scales), np.log(find_amount(left)))
 
     def find_points(self, level: int) -> Floats:
-        """Return where the settings are for a level, for which others are as good as known, or unknown."""
-        points, own, far = self.scales.copy(), self.scales[:, [level]], np.log(MOST_RATIO)
-        points[:, :level] = np.maximum(points[:, :level], own - far)
-        points[:, level + 1 :] = np.minimum(points[:, level + 1 :], own + far)
+        """Return where the settings are for a level, to which others may be known, or of no use."""
+        points, far = self.scales.copy(), np.log(MOST_RATIO)
+        points[:, -1] = np.minimum(points[:, -1], points[:, level] + far)
+        points[:, :-1] = np.maximum(points[:, :-1], points[:, [-1]] - far)
         return points
 
     def list_trend(self, level: int) -> Floats:

@@ -55,8 +55,8 @@ class Surface {
   }
 
   find({ scales, left }) {
-    const own = scales[this.level];
-    const here = scales.map((scale, level) => (level < this.level ? Math.max(scale, own - this.far) : level > this.level ? Math.min(scale, own + this.far) : own));
+    const last = Math.min(scales.at(-1), scales[this.level] + this.far);
+    const here = scales.map((scale, level) => (level < scales.length - 1 ? Math.max(scale, last - this.far) : last));
     const terms = this.reaches.map((reaches) => [
       ...this.points.map((point) => correlate(Math.sqrt(5 * point.reduce((sum, at, i) => sum + ((at - here[i]) / reaches[i]) ** 2, 0)))),
       1,
