@@ -12,9 +12,10 @@ likeliest ones (restricted maximum likelihood, section 3.3), with weak prior dis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,6 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-OF_COUNT = 4.0
-"""The variance of the logarithm of an error of one group; of that of n groups it is n times less."""
 USUAL = (0.1, 0.02)
 """The variance of deviations from the trend, and that of the errors of single runs: before they are known."""
 REACH = 5.0
@@ -36,6 +35,8 @@ LEAST_PART = 0.01
 """The smallest part of a level that is simulated: one percent."""
 NEAR = 2.0
 """A split is near another one if its weights differ at most by this factor."""
+EVERY = 3
+"""One in so many simulated settings has any split."""
 MOST_RATIO = 4.0
 """No level is simulated with more than so many times the loss of the last one: such solves take long, and the
 level is then as good as known to the last one, and the last one of no use to it."""
@@ -51,11 +52,13 @@ LARGE_SCALE, TERMS = 8.0, 60
 probabilities are added up below it."""
 
 
-def spread_settings(planned: Sequence[float], count: int, *, low: float, high: float, seed: int) -> Floats:
+def spread_settings(
+    planned: Sequence[float], count: int, *, low: float, high: float, seed: int, every: int = 2
+) -> Floats:
     """Return so many settings, spread over all that there are: each level's loss, settings x levels.
 
-    The loss of all levels together, an epsilon or a rho, is between ``low`` and ``high``. Every other setting
-    has a split near the one that was planned, which most are asked about, and the rest have any.
+    The loss of all levels together, an epsilon or a rho, is between ``low`` and ``high``. Most settings have
+    splits near the one that was planned, which most are asked about, and every second or so has any.
     """
     generator = np.random.default_rng(seed)
     levels = len(planned)
@@ -64,7 +67,8 @@ def spread_settings(planned: Sequence[float], count: int, *, low: float, high: f
     )
     epsilon = low * (high / low) ** cube[:, 0]
     weights = np.array(planned) * NEAR ** (2 * cube[:, 1:] - 1)
-    weights[1::2] = LEAST_PART ** cube[1::2, 1:]
+    any_split = slice(every - 1, None, every)
+    weights[any_split] = LEAST_PART ** cube[any_split, 1:]
     least = min(LEAST_PART, 1 / levels)
     parts = least + (1 - levels * least) * weights / weights.sum(axis=1, keepdims=True)
     spread: Floats = epsilon[:, None] * parts
@@ -77,10 +81,10 @@ def design_settings(planned: Sequence[float], count: int, *, low: float, high: f
     Among those with any split, every other one has a large loss, and no level has much more of it than the
     last: what is left out is answered by what is simulated in its place (:meth:`Settings.find_points`).
     """
-    spread = spread_settings(planned, count, low=low, high=high, seed=seed)
-    upper = spread[3::4]
+    spread = spread_settings(planned, count, low=low, high=high, seed=seed, every=EVERY)
+    upper = spread[2 * EVERY - 1 :: 2 * EVERY]
     upper *= (high / upper.sum(axis=1, keepdims=True)) ** SMALL_NOISE
-    any_split = spread[1::2]
+    any_split = spread[EVERY - 1 :: EVERY]
     any_split[:, :-1] = np.minimum(any_split[:, :-1], MOST_RATIO * any_split[:, [-1]])
     return spread
 
@@ -178,23 +182,30 @@ class Surface:
 
 
 def fit_surface(
-    settings: Settings, level: int, answers: Floats, kinds: Sequence[object], groups: Floats
+    settings: Settings,
+    level: int,
+    answers: Floats,
+    kinds: Sequence[str],
+    chance: Floats,
+    chances: Mapping[str, Floats] = MappingProxyType({}),
 ) -> Surface:
     """Fit the likeliest surface, for all answers of a kind with the same variances and reaches.
 
-    ``kinds`` has the kind of each answer, and ``groups`` how many groups were off at each setting.
+    ``kinds`` has the kind of each answer. ``chance`` is the least variance that answers have at each setting
+    because runs vary; ``chances`` has that of kinds with another one.
     """
     names = list(dict.fromkeys(kinds))
     numbers = np.array([names.index(kind) for kind in kinds])
-    fit = _Fit(settings.find_points(level), settings.list_trend(level), OF_COUNT / (1 + groups))
-    reaches = np.empty((len(names), fit.points.shape[1]))
-    coefficients = np.empty((len(fit.points) + fit.trend.shape[1], answers.shape[1]))
-    for number in range(len(names)):
+    points, trend = settings.find_points(level), settings.list_trend(level)
+    reaches = np.empty((len(names), points.shape[1]))
+    coefficients = np.empty((len(points) + trend.shape[1], answers.shape[1]))
+    for number, name in enumerate(names):
         those = numbers == number
+        fit = _Fit(points, trend, chances.get(name, chance))
         logarithms = fit.search(answers[:, those])
         reaches[number] = np.exp(logarithms[2:])
         coefficients[:, those] = fit.solve(logarithms, answers[:, those])
-    return Surface(level, fit.points, numbers, reaches, coefficients)
+    return Surface(level, points, numbers, reaches, coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +215,7 @@ class _Fit:
     points: Floats
     trend: Floats
     chance: Floats
-    """The variance of each setting's answers that follows from counting."""
+    """The least variance of each setting's answers."""
 
     def search(self, answers: Floats) -> Floats:
         """Find the logarithms of the likeliest variance, nugget and reaches, by steps along each of them."""
