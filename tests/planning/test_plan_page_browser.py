@@ -21,6 +21,7 @@ import tallytree as tt
 from tallytree.cli.main import app
 from tallytree.planning.plan_page import draw_page
 from tallytree.planning.release_settings import list_settings, write_spec
+from tallytree.releases.usefulness import warn_of_noise
 from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
 from tests.planning.plan_page_support import (
     SOURCE,
@@ -163,6 +164,29 @@ def test_a_damaged_page_says_so(browser: Browser, files: dict[str, Path], tmp_pa
     page.close()
 
 
+def test_noise_that_drowns_the_total_is_warned_of(
+    browser: Browser, files: dict[str, Path], tmp_path: Path
+) -> None:
+    """In the words of the plan and the release."""
+    advice, page = make_advice(), browser.new_page()
+    whole = files["plain"].read_text(encoding="utf-8")
+    (tmp_path / "small.html").write_text(re.sub(r'"total":\d+', '"total":5', whole), encoding="utf-8")
+    page.goto((tmp_path / "small.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.focus("#epsilon")
+    page.keyboard.press("Home")
+    plan = tt.mechanism(advice.planned.mechanism).plan(
+        advice.stand_in.hierarchy, sizes=(1, 6), epsilon="0.1", budget=advice.planned.budget
+    )
+    said, _, _ = warn_of_noise(plan, 5).partition(" The release")
+    assert said
+    assert page.inner_text("#warning").startswith(said)
+    page.click("#more > summary")
+    page.click("#total [data-value=private]")
+    assert not page.is_visible("#warning")
+    page.close()
+
+
 def test_names_are_text(visit: Visits[PlanVisit]) -> None:
     there = visit("hostile")
     assert there.page.title().startswith("Choosing epsilon: <script>alert(1)</script>")
@@ -191,7 +215,7 @@ def test_moving_the_slider_moves_both_sides(visit: Visits[PlanVisit]) -> None:
     there.press("#epsilon", "Home")
     assert there.text("#epsilon-value") == "0.1"
     assert not there.page.is_visible("#warning")
-    assert "✗ The goal is missed: county<=10%" in there.text("#goal")
+    assert "✗ The goal is missed: county ≤ 10%" in there.text("#goal")
     box = there.page.locator("#epsilon").bounding_box()
     assert box is not None
     there.page.mouse.click(box["x"] + 0.9 * box["width"], box["y"] + box["height"] / 2)

@@ -536,6 +536,19 @@ def test_a_plan_warns_of_what_protects_little(stand_in: tt.GroupCounts) -> None:
     assert len(find_warnings("400", most * 2)) == 2
 
 
+def test_a_plan_warns_of_noise_that_drowns_the_total(stand_in: tt.GroupCounts) -> None:
+    """In the words of the release, which warns before it charges."""
+
+    def find_warnings(epsilon: str, **more: Any) -> list[str]:
+        return tt.advise(stand_in, epsilon=epsilon, mechanism="direct-dp", **more).warnings
+
+    advice = tt.advise(stand_in, epsilon="1/100000", mechanism="direct-dp")
+    with pytest.warns(UserWarning, match="larger than the public total") as said:
+        tt.release(stand_in, epsilon="1/100000", mechanism="direct-dp", budget=advice.planned.budget)
+    assert advice.warnings == [str(said[0].message)]
+    assert find_warnings("1") == find_warnings("1/100000", total="private") == []
+
+
 @pytest.mark.parametrize(
     ("given_", "why"),
     [

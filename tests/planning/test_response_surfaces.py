@@ -89,18 +89,20 @@ def test_settings_are_spread_over_all_that_can_be_chosen() -> None:
 
 
 def test_no_setting_is_simulated_that_takes_long() -> None:
-    spread = design_settings([1.0, 4.0, 95.0], 90, low=0.1, high=10, seed=1)
-    epsilon = spread.sum(axis=1)
-    assert epsilon.min() >= 0.1
-    assert epsilon.max() <= 10
-    some = spread[EVERY - 1 :: EVERY]
-    assert (some[:, 0] / some[:, 1:].min(axis=1)).max() <= MOST_RATIO * (1 + 1e-9)
-    assert (some[:, 1] / some[:, 2]).max() <= MOST_RATIO * (1 + 1e-9)
-    plain = spread_settings([1.0, 4.0, 95.0], 90, low=0.1, high=10, seed=1, every=EVERY)[EVERY - 1 :: EVERY]
-    assert (plain[:, 0] / plain[:, 1:].min(axis=1)).max() > MOST_RATIO  # else there was nothing to do
-    upper = epsilon[2 * EVERY - 1 :: 2 * EVERY]
-    assert upper.min() > 1
-    assert epsilon[EVERY - 1 :: 2 * EVERY].min() < 1
+    planned, regions = [1.0, 4.0, 95.0], [1, 10, 200]
+    found = design_settings(planned, 90, low=0.1, high=10, seed=1)
+    plain = spread_settings(planned, 90, low=0.1, high=10, seed=1, every=EVERY)
+    has_any = np.arange(90) % EVERY == EVERY - 1
+    assert (found[~has_any] == plain[~has_any]).all()
+    some, any_split = found[has_any], plain[has_any]
+    assert (some[:, :2] / some[:, [2]]).max() <= MOST_RATIO * (1 + 1e-9)
+    assert (any_split[:, :2] / any_split[:, [2]]).max() > MOST_RATIO  # else there was nothing to do
+    # What is left out is answered by what was simulated in its place.
+    asked = Settings.of(1 / any_split[::2], regions, is_gaussian=False).find_points(2)
+    simulated = Settings.of(1 / some[::2], regions, is_gaussian=False).find_points(2)
+    assert simulated == pytest.approx(asked)
+    # Every other one has a large loss.
+    assert np.median(some[1::2, 2]) > 3 * np.median(some[::2, 2])
 
 
 def make_settings(count: int, seed: int) -> Settings:
@@ -108,8 +110,8 @@ def make_settings(count: int, seed: int) -> Settings:
     return Settings.of(scales, [1, 10, 200], is_gaussian=False)
 
 
-MANY = 1e6
-"""Groups that are off, of which there are too many for chance."""
+NONE = 1e-6
+"""The variance of errors of so many groups that they do not vary by chance."""
 
 
 def test_a_surface_finds_what_lies_between() -> None:
@@ -118,12 +120,12 @@ def test_a_surface_finds_what_lies_between() -> None:
         return np.column_stack([trend, np.full(len(trend), 3.0)])
 
     settings, there = make_settings(60, 1), make_settings(25, 2)
-    groups = np.full(60, MANY)
-    surface = fit_surface(settings, 1, respond(settings), ["error", "constant"], groups)
+    chance = np.full(60, NONE)
+    surface = fit_surface(settings, 1, respond(settings), ["error", "constant"], chance)
     off = surface.find(there) - respond(there)
     assert np.abs(off).max(axis=0) == pytest.approx([0.0, 0.0], abs=0.12)
     # Not by the trend alone: what deviates from it is found as well.
-    plain = fit_surface(settings, 1, settings.left[:, [1, 1]], ["a", "b"], groups)
+    plain = fit_surface(settings, 1, settings.left[:, [1, 1]], ["a", "b"], chance)
     assert np.abs(plain.find(there)[:, 0] - respond(there)[:, 0]).max() > 0.3
 
 
@@ -131,7 +133,7 @@ def test_chance_is_smoothed() -> None:
     settings, there = make_settings(48, 3), make_settings(30, 5)
     truth = settings.left[:, [2]]
     heard = truth + np.random.default_rng(4).normal(0, 0.3, truth.shape)
-    off = fit_surface(settings, 2, heard, ["error"], np.full(48, MANY)).find(there) - there.left[:, [2]]
+    off = fit_surface(settings, 2, heard, ["error"], np.full(48, NONE)).find(there) - there.left[:, [2]]
     assert np.sqrt((off**2).mean()) < 0.5 * 0.3
 
 
@@ -140,27 +142,38 @@ def test_settings_where_hardly_a_group_is_off_hardly_count() -> None:
     few = np.arange(60) % 2 == 0
     heard = settings.left[:, [2]] + np.where(few, np.random.default_rng(4).normal(0, 2, 60), 0)[:, None]
 
-    def miss(groups: Floats) -> float:
-        off = fit_surface(settings, 2, heard, ["error"], groups).find(there) - there.left[:, [2]]
+    def miss(chance: Floats, **chances: Floats) -> float:
+        off = fit_surface(settings, 2, heard, ["error"], chance, chances).find(there) - there.left[:, [2]]
         return math.sqrt((off**2).mean())
 
-    assert miss(np.where(few, 1.0, MANY)) < 0.5 * miss(np.full(60, MANY))
+    known, unknown = np.where(few, 2.0, NONE), np.full(60, NONE)
+    assert miss(known) < 0.5 * miss(unknown)
+    assert miss(unknown, error=known) == miss(known)  # a kind may have a chance of its own
 
 
 def test_levels_that_are_as_good_as_known_are_not_told_apart() -> None:
-    """Far beyond what is simulated, more budget for a level above changes nothing at those below."""
-    scales = np.array([[0.01, 1.0, 3.0], [0.05, 1.0, 3.0], [0.5, 1.0, 3.0]])
-    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(1)
+    """Far beyond what is simulated, more budget for a level above changes nothing at the last one."""
+    scales = np.array([[0.01, 1.0, 3.0], [0.05, 1.0, 3.0], [1.0, 1.0, 3.0]])
+    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(2)
     assert points[0].tolist() == points[1].tolist()
     assert points[2, 0] > points[1, 0]
-    assert points[0, 0] == pytest.approx(-math.log(MOST_RATIO))
+    assert points[0, 0] == pytest.approx(math.log(3 / MOST_RATIO))
+
+
+def test_a_last_level_that_is_of_no_use_is_not_told_apart() -> None:
+    """And less budget for the last level changes nothing at one above."""
+    scales = np.array([[0.5, 1.0, 20.0], [0.5, 1.0, 50.0], [0.5, 1.0, 1.0]])
+    points = Settings.of(scales, [1, 10, 200], is_gaussian=False).find_points(0)
+    assert points[0].tolist() == points[1].tolist()
+    assert points[2, 2] < points[1, 2] == pytest.approx(math.log(0.5 * MOST_RATIO))
+    assert points[0, 1] == pytest.approx(0.0)  # what a level between the two has is of use
 
 
 def test_settings_that_are_all_the_same_give_what_they_gave() -> None:
     scales = 1 / spread_settings([50, 50], 12, low=100, high=900, seed=6)
     settings = Settings.of(scales, [1, 9], is_gaussian=False)
     answers = np.column_stack([np.full(12, 0.25), np.linspace(1, 2, 12)])
-    found = fit_surface(settings, 1, answers, ["a", "b"], np.zeros(12)).find(settings)
+    found = fit_surface(settings, 1, answers, ["a", "b"], np.full(12, 4.0)).find(settings)
     assert np.isfinite(found).all()
     assert found[:, 0] == pytest.approx(0.25, abs=1e-3)
     assert found[:, 1] == pytest.approx(1.5, abs=0.5)

@@ -255,10 +255,13 @@ def test_what_the_page_for_choosing_says_is_compared_with_fresh_simulations() ->
     stand_in = tt.GroupCounts(h, (1, 12), rng.poisson(400 * np.exp(-np.arange(12) / 2), (5, 12)))
     data = planning.measure_page(stand_in, 3, 2)
     assert [row["level"] for row in data["off"]] == ["nation", "state"]
-    data["off"][0]["L1"], data["off"][1]["L1"] = [0.01, 0.16], [0.01, 0.10]
+    known = {"median": 0.01, "within": 3, "doubt": 0.02}
+    for level, most in zip(data["off"], (0.16, 0.10), strict=True):
+        level["l1"] = {**known, "most": most}
     part = planning.write_page({"facts": {}, "runs": 1, "goals": [], "plans": [], "page": data})
     assert "within 15% of a fresh simulation | 16.0% at most | **no** |" in part
-    data["off"][0]["L1"] = data["off"][1]["L1"] = [0.01, 0.14]
+    assert "| 1.0%, at most 16.0% (± 2.0%) |" in part
+    data["off"][0]["l1"]["most"] = 0.14
     assert "| 14.0% at most | yes |" in planning.write_page({**data, "goals": [], "plans": [], "page": data})
 
 

@@ -287,7 +287,7 @@ def _print(advice: Advice, source: str, words: Words) -> None:
     )
     print_text(words.name_people(words.say(_describe_promise(advice.neighbours))))
     for warning in advice.warnings:
-        print_warning(warning)
+        print_warning(words.say(warning))
     if not advice.is_met:
         enough = advice.enough
         more = f"epsilon {show_exact(enough)} would do" if enough else "no epsilon that was tried would do"

@@ -36,6 +36,7 @@ from tallytree.privacy.neighbours import Bounds, Neighbours, Protected, TotalKin
 from tallytree.privacy.zcdp import check_delta, find_most_delta, parse_delta
 from tallytree.progress import Progress, no_progress
 from tallytree.releases.statement import warn_of_epsilon
+from tallytree.releases.usefulness import warn_of_noise
 
 # The split of the budget over the levels that suits a goal best, in whole percent.
 
@@ -136,13 +137,26 @@ class Advice:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings about a large epsilon or delta, in words."""
-        found, most = [warn_of_epsilon(self.epsilon)], find_most_delta(self.stand_in.total)
+        """Warnings about a large epsilon or delta, or noise that drowns the public total, in words."""
+        stand_in, most = self.stand_in, find_most_delta(self.stand_in.total)
+        budget = Budget(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            split=self.planned.budget,
+            public_totals=self.public_totals,
+            protect=self.neighbours.protect,
+            total=self.neighbours.total,
+        )
+        plan = find_mechanism(self.planned.mechanism).plan_within(
+            budget, stand_in.hierarchy, sizes=stand_in.sizes, bounds=self.neighbours.bounds
+        )
+        drowned = warn_of_noise(plan, stand_in.total)
+        found = [warn_of_epsilon(self.epsilon), drowned]
         # A private number of groups must not decide whether a release is refused.
         if self.neighbours.has_public_total and self.delta is not None and self.delta > most:
             found.append(
                 f"WARNING: delta = {show_exact(self.delta)} is too large for as many groups as the stand-in "
-                f"has: a release of {self.stand_in.total:,} groups is refused above {show_exact(most)}."
+                f"has: a release of {stand_in.total:,} groups is refused above {show_exact(most)}."
             )
         return [text for text in found if text]
 

@@ -33,6 +33,7 @@ from tallytree.privacy.plan import Plan
 from tallytree.privacy.zcdp import find_rho
 from tallytree.progress import Progress
 from tallytree.releases.statement import list_group_losses
+from tallytree.releases.usefulness import WITHIN
 from tallytree.report.offline_page import build_page, embed_text
 from tallytree.report.report_sections import tabulate
 from tallytree.sizes import Sizes, name_size, show_sizes
@@ -188,6 +189,7 @@ def list_facts(
     epsilons = _list_epsilons(landscape.low, landscape.high, advice.epsilon)
     return {
         "root": stand_in.hierarchy.regions(0)[0][0],
+        "total": stand_in.total,
         "levels": [
             {
                 "name": level,
@@ -234,6 +236,7 @@ def list_facts(
             "large": LARGE_SCALE,
             "terms": TERMS,
             "isGaussian": advice.delta is not None,
+            "within": WITHIN,
         },
         "beliefs": [float(belief) for belief in BELIEFS],
         "largeEpsilon": LARGE_EPSILON,

@@ -12,9 +12,10 @@ likeliest ones (restricted maximum likelihood, section 3.3), with weak prior dis
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +23,6 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-OF_COUNT = 4.0
-"""The variance of the logarithm of an error of one group; of that of n groups it is n times less."""
 USUAL = (0.1, 0.02)
 """The variance of deviations from the trend, and that of the errors of single runs: before they are known."""
 REACH = 5.0
@@ -38,9 +37,9 @@ NEAR = 2.0
 """A split is near another one if its weights differ at most by this factor."""
 EVERY = 3
 """One in so many simulated settings has any split."""
-MOST_RATIO = 10.0
-"""No level is simulated with more than so many times the loss of one below: such solves take long, and the
-level above is then as good as known to the one below."""
+MOST_RATIO = 4.0
+"""No level is simulated with more than so many times the loss of the last one: such solves take long, and the
+level is then as good as known to the last one, and the last one of no use to it."""
 SMALL_NOISE = 0.6
 """Errors bend more where the noise is hardly any: some settings are in the upper range of epsilon, which
 begins at this share of the way, in logarithms."""
@@ -67,9 +66,9 @@ def spread_settings(
         [(generator.permutation(count) + generator.random(count)) / count for _ in range(levels + 1)]
     )
     epsilon = low * (high / low) ** cube[:, 0]
-    near = np.array(planned) * NEAR ** (2 * cube[:, 1:] - 1)
-    has_any = np.arange(count) % every == every - 1
-    weights = np.where(has_any[:, None], LEAST_PART ** cube[:, 1:], near)
+    weights = np.array(planned) * NEAR ** (2 * cube[:, 1:] - 1)
+    any_split = slice(every - 1, None, every)
+    weights[any_split] = LEAST_PART ** cube[any_split, 1:]
     least = min(LEAST_PART, 1 / levels)
     parts = least + (1 - levels * least) * weights / weights.sum(axis=1, keepdims=True)
     spread: Floats = epsilon[:, None] * parts
@@ -79,18 +78,15 @@ def spread_settings(
 def design_settings(planned: Sequence[float], count: int, *, low: float, high: float, seed: int) -> Floats:
     """Return the settings to simulate: as :func:`spread_settings`, but none that takes long.
 
-    Among those with any split, no level has much more of the loss than one below it, and every other one has
-    a large loss.
+    Among those with any split, every other one has a large loss, and no level has much more of it than the
+    last: what is left out is answered by what is simulated in its place (:meth:`Settings.find_points`).
     """
     spread = spread_settings(planned, count, low=low, high=high, seed=seed, every=EVERY)
-    loss = spread.sum(axis=1)
-    loss[2 * EVERY - 1 :: 2 * EVERY] = high * (loss[2 * EVERY - 1 :: 2 * EVERY] / high) ** (1 - SMALL_NOISE)
+    upper = spread[2 * EVERY - 1 :: 2 * EVERY]
+    upper *= (high / upper.sum(axis=1, keepdims=True)) ** SMALL_NOISE
     any_split = spread[EVERY - 1 :: EVERY]
-    for level in range(len(planned) - 2, -1, -1):
-        most = MOST_RATIO * any_split[:, level + 1 :].min(axis=1)
-        any_split[:, level] = np.minimum(any_split[:, level], most)
-    found: Floats = spread * (loss / spread.sum(axis=1))[:, None]
-    return found
+    any_split[:, :-1] = np.minimum(any_split[:, :-1], MOST_RATIO * any_split[:, [-1]])
+    return spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,10 +105,10 @@ class Settings:
         return cls(np.log(scales), np.log(find_amount(left)))
 
     def find_points(self, level: int) -> Floats:
-        """Return where the settings are for a level, for which others are as good as known, or unknown."""
-        points, own, far = self.scales.copy(), self.scales[:, [level]], np.log(MOST_RATIO)
-        points[:, :level] = np.maximum(points[:, :level], own - far)
-        points[:, level + 1 :] = np.minimum(points[:, level + 1 :], own + far)
+        """Return where the settings are for a level, to which others may be known, or of no use."""
+        points, far = self.scales.copy(), np.log(MOST_RATIO)
+        points[:, -1] = np.minimum(points[:, -1], points[:, level] + far)
+        points[:, :-1] = np.maximum(points[:, :-1], points[:, [-1]] - far)
         return points
 
     def list_trend(self, level: int) -> Floats:
@@ -186,23 +182,30 @@ class Surface:
 
 
 def fit_surface(
-    settings: Settings, level: int, answers: Floats, kinds: Sequence[object], groups: Floats
+    settings: Settings,
+    level: int,
+    answers: Floats,
+    kinds: Sequence[str],
+    chance: Floats,
+    chances: Mapping[str, Floats] = MappingProxyType({}),
 ) -> Surface:
     """Fit the likeliest surface, for all answers of a kind with the same variances and reaches.
 
-    ``kinds`` has the kind of each answer, and ``groups`` how many groups were off at each setting.
+    ``kinds`` has the kind of each answer. ``chance`` is the least variance that answers have at each setting
+    because runs vary; ``chances`` has that of kinds with another one.
     """
     names = list(dict.fromkeys(kinds))
     numbers = np.array([names.index(kind) for kind in kinds])
-    fit = _Fit(settings.find_points(level), settings.list_trend(level), OF_COUNT / (1 + groups))
-    reaches = np.empty((len(names), fit.points.shape[1]))
-    coefficients = np.empty((len(fit.points) + fit.trend.shape[1], answers.shape[1]))
-    for number in range(len(names)):
+    points, trend = settings.find_points(level), settings.list_trend(level)
+    reaches = np.empty((len(names), points.shape[1]))
+    coefficients = np.empty((len(points) + trend.shape[1], answers.shape[1]))
+    for number, name in enumerate(names):
         those = numbers == number
+        fit = _Fit(points, trend, chances.get(name, chance))
         logarithms = fit.search(answers[:, those])
         reaches[number] = np.exp(logarithms[2:])
         coefficients[:, those] = fit.solve(logarithms, answers[:, those])
-    return Surface(level, fit.points, numbers, reaches, coefficients)
+    return Surface(level, points, numbers, reaches, coefficients)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +215,7 @@ class _Fit:
     points: Floats
     trend: Floats
     chance: Floats
-    """The variance of each setting's answers that follows from counting."""
+    """The least variance of each setting's answers."""
 
     def search(self, answers: Floats) -> Floats:
         """Find the logarithms of the likeliest variance, nugget and reaches, by steps along each of them."""

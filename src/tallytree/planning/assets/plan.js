@@ -36,7 +36,7 @@ function showAmount(value) {
 
 /** A share of regions. */
 function showPart(share) {
-  return share > 0.9995 ? "all" : share < 0.0005 ? "none" : `${Math.round(100 * share) || "< 1"} %`;
+  return share > 0.9995 ? "all" : share < 0.0005 ? "none" : `${Math.round(100 * share) || "< 1"}\u00a0%`;
 }
 
 /** A share of cells, of which so few are hardly any. */
@@ -148,8 +148,12 @@ class Planner {
     return { ...this.state, epsilon: this.epsilon.text };
   }
 
+  #lose(split) {
+    return split.map((part) => (this.epsilon.loss * part) / 100);
+  }
+
   #answer(split) {
-    return this.family.answer(this.state.protect, split.map((part) => (this.epsilon.loss * part) / 100));
+    return this.family.answer(this.state.protect, this.#lose(split));
   }
 
   #draw() {
@@ -172,17 +176,32 @@ class Planner {
     byId("epsilon-value").textContent = epsilon.text;
     const level = facts.levels[state.level];
     const middle = Math.max(0, level.classes.findIndex(({ name }) => name === "middle"));
-    byId("buys-number").textContent = `${showError(this.answers[state.level].classes[middle].relative)} off`;
-    byId("buys-words").textContent = `a typical region (${shorten(level.name, 30)}) is off by this much of its ${facts.words.groups}, over all sizes`;
+    byId("buys-number").textContent = `${showError(this.answers[state.level].classes[middle].relative)} error`;
+    byId("buys-words").textContent = `in a typical region (${shorten(level.name, 30)}): the counts of all sizes are off by this share of its ${facts.words.groups}`;
     const [, after] = this.#believe(0.5);
     byId("gives-number").textContent = `50\u00a0% → ${showBelief(after)}`;
     byId("gives-words").textContent = `a belief of 50 % about ${this.#who().name} may rise to that, ${facts.delta ? `but for a chance of ${facts.delta.text}` : "and no more"}`;
+    const warnings = [this.#warnOfEpsilon(), this.#warnOfNoise()].filter(Boolean);
+    byId("warning").hidden = !warnings.length;
+    byId("warning").textContent = warnings.join(" ");
+    this.#drawGoal();
+  }
+
+  #warnOfEpsilon() {
+    const { facts, state } = this;
     // With Gaussian noise, what beliefs rise by is compared: its logarithm is somewhat above epsilon.
     const all = this.#gain();
-    const isMore = all > this.#gain(1, 1);
-    byId("warning").hidden = all < facts.largeEpsilon;
-    byId("warning").textContent = `${facts.delta ? `What may be learnt (${threeDigits.format(all)}, as an epsilon)` : `Epsilon ${threeDigits.format(all)}`} ${isMore ? "in all " : ""}is large: it protects ${state.protect === "person" ? facts.words.people : facts.words.groups} little.`;
-    this.#drawGoal();
+    if (all < facts.largeEpsilon) return "";
+    const shown = threeDigits.format(all);
+    const more = all > this.#gain(1, 1) ? "in all " : "";
+    return `${facts.delta ? `What may be learnt (${shown}, as an epsilon)` : `Epsilon ${shown}`} ${more}is large: it protects ${state.protect === "person" ? facts.words.people : facts.words.groups} little.`;
+  }
+
+  #warnOfNoise() {
+    const { facts, state } = this;
+    const reach = this.family.findReach(state.protect, this.#lose(state.split));
+    if (state.total !== "public" || reach < facts.total) return "";
+    return `The noise is larger than the public total: it is within ± ${showCount(Math.round(reach))} (95 %) even for the whole, which has ${showCount(facts.total)} ${facts.words.groups}. The release would be mostly noise.`;
   }
 
   #drawGoal() {
@@ -192,7 +211,7 @@ class Planner {
     const found = this.answers[goal.level].classes[0];
     const value = goal.limited === "relative" ? found.relative : found.l1 * levels[goal.level].regions;
     const shown = goal.limited === "relative" ? showError(value) : showAmount(value);
-    byId("goal").textContent = `${value <= goal.limit ? "✓ The goal is met" : "✗ The goal is missed"}: ${goal.text}; expected ${shown} ${goal.limited === "relative" ? "in the mean of its regions" : "in all its regions together"}.`;
+    byId("goal").textContent = `${value <= goal.limit ? "✓ The goal is met" : "✗ The goal is missed"}: ${goal.text.replace("<=", " ≤ ")}; expected ${shown} ${goal.limited === "relative" ? "in the mean of its regions" : "in all its regions together"}.`;
   }
 
   // The split.
@@ -237,7 +256,7 @@ class Planner {
     const shares = WITHIN.map((most) => shareWithin(quantiles, facts.columns.quantiles, most));
     const words = regions === 1
       ? `There is one region; it is off by about ${showError(this.answers[state.level].classes[0].relative)} of its ${groups}.`
-      : `Of ${showCount(regions)} regions, ${showPart(shares[0])} are off by at most 1 % of their ${groups}, ${showPart(shares[1])} by at most 5 %, and ${showPart(shares[2])} by at most 10 %.`;
+      : `Of ${showCount(regions)} regions, ${showPart(shares[0])} are off by at most 1\u00a0% of their ${groups}, ${showPart(shares[1])} by at most 5\u00a0%, and ${showPart(shares[2])} by at most 10\u00a0%.`;
     byId("within-words").textContent = words;
     byId("within").hidden = regions === 1;
     const steps = [shares[0], shares[1] - shares[0], shares[2] - shares[1], 1 - shares[2]];

@@ -55,8 +55,8 @@ class Surface {
   }
 
   find({ scales, left }) {
-    const own = scales[this.level];
-    const here = scales.map((scale, level) => (level < this.level ? Math.max(scale, own - this.far) : level > this.level ? Math.min(scale, own + this.far) : own));
+    const last = Math.min(scales.at(-1), scales[this.level] + this.far);
+    const here = scales.map((scale, level) => (level < scales.length - 1 ? Math.max(scale, last - this.far) : last));
     const terms = this.reaches.map((reaches) => [
       ...this.points.map((point) => correlate(Math.sqrt(5 * point.reduce((sum, at, i) => sum + ((at - here[i]) / reaches[i]) ** 2, 0)))),
       1,
@@ -80,12 +80,22 @@ class Family {
   /** What to expect at each level: its classes of regions, and the standard errors of the bars. */
   answer(protect, losses) {
     const { facts } = this;
-    const scales = losses.map((loss, level) => {
-      const ratio = this.sensitivities[protect][level] / loss;
-      return facts.noise.isGaussian ? Math.sqrt(ratio / 2) : ratio;
-    });
-    const setting = describeSetting(scales, facts.levels.map(({ regions }) => regions), facts.noise);
+    const setting = describeSetting(this.#scale(protect, losses), facts.levels.map(({ regions }) => regions), facts.noise);
     return this.surfaces.map((surfaces, level) => this.#read(surfaces, facts.levels[level].classes.length, setting));
+  }
+
+  /** Within what the noise of the whole is, with a probability of 95 % (warn_of_noise of usefulness.py). */
+  findReach(protect, losses) {
+    const { noise, levels } = this.facts;
+    const weights = this.#scale(protect, losses).map((scale, level) => 1 / (levels[level].regions * findVariance(scale, noise)));
+    return noise.within / Math.sqrt(weights.reduce((sum, weight) => sum + weight, 0));
+  }
+
+  #scale(protect, losses) {
+    return losses.map((loss, level) => {
+      const ratio = this.sensitivities[protect][level] / loss;
+      return this.facts.noise.isGaussian ? Math.sqrt(ratio / 2) : ratio;
+    });
   }
 
   #read({ smooth, floors, rough, roughFloors, raised, bars }, count, setting) {
