@@ -32,8 +32,8 @@ def test_a_release_from_flags_is_verified_and_evaluated(run: Run, tmp_path: Path
     assert (code, err) == (0, "")
     assert "epsilon-differentially private with epsilon = 1" in " ".join(out.split())
     assert sorted(p.name for p in (tmp_path / "made").iterdir()) == [
-        "intervals.parquet", "manifest.json", "measurements.parquet", "release.parquet", "report.html",
-        "summaries.parquet",
+        "intervals.parquet", "manifest.json", "measurements.parquet", "release.parquet", "replicates.parquet",
+        "report.html", "summaries.parquet",
     ]  # fmt: skip
     assert run("verify", "made")[0] == 0
     code, out, _ = run("evaluate", "made", "--truth", "counts.csv", "--data-is-not-sensitive", "--json")

@@ -19,7 +19,7 @@ from tallytree.publishing.pipeline import Order
 from tallytree.publishing.publisher import Later, publish
 
 COMPLETE = {"release.parquet", "measurements.parquet", "manifest.json", "report.html"}
-OF_INTERVALS = {"intervals.parquet", "summaries.parquet"}
+OF_INTERVALS = {"intervals.parquet", "replicates.parquet", "summaries.parquet"}
 COUNTS = tt.GroupCounts(
     tt.Hierarchy.from_paths(["nation", "state"], [("N", "A"), ("N", "B")]), (1, 3), [[5, 6, 0], [7, 0, 8]]
 )

@@ -95,7 +95,8 @@ function subtract(one, other) {
 
 /** A number with its interval, as in likely_ranges.py: less of its bias what exceeds the spread of the errors. */
 function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest, rounding, reaches, flags }) {
-  if (!Number.isFinite(value)) return { value, low: NaN, high: NaN, isExact: false, flag: "" };
+  // No groups of these sizes were released, which does not say that there are none.
+  if (!Number.isFinite(value)) return { value, low: least, high: most, isExact: false, flag: "" };
   const errors = Array.from(made, (each, k) => each - known[k]).filter(Number.isFinite);
   let [low, high] = [least, most];
   if (isPublic) [low, high] = [value, value];
