@@ -356,12 +356,11 @@ def run_process(folder: Path, *words: str, setup: str = "", **options: Any) -> O
     done = subprocess.run(
         [sys.executable, *start, *words],
         cwd=folder,
-        stderr=subprocess.PIPE,
         text=True,
         check=False,
-        **{"stdout": subprocess.PIPE, "env": BUFFERED, **options},
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": BUFFERED, **options},
     )
-    return Outcome(done.returncode, done.stdout or "", done.stderr)
+    return Outcome(done.returncode, done.stdout or "", done.stderr or "")
 
 
 @contextmanager

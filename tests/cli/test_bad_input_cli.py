@@ -170,6 +170,13 @@ WRONG: Commands = {
     "evaluate-sensitive": (["evaluate", "released", "--truth", "counts.csv"], "--data-is-not-sensitive"),
     "evaluate-regions": (evaluate("other.csv"), "1 row .the first is row 1.*not a leaf of the hierarchy"),
     "evaluate-missing": (evaluate("no.csv"), "There is no file 'no.csv'"),
+    "spec-endless": (spec("/dev/zero"), "'/dev/zero' is larger than 1,048,576 bytes"),
+    "keygen-nameless": (["keygen", ""], "needs a name"),
+    "unbiased-nameless": (["unbiased", "released", "--out", ""], "'.' cannot be written: it is a folder"),
+    "plan-page-other": (
+        ["plan", "counts.csv", "--region", "state", "--epsilon", "1", "--page", "counts.csv"],
+        "'--page'.*the name of a page ends in .html, and 'counts.csv' does not",
+    ),
     "demo-epsilon": (["demo", "--epsilon", "x", "--out", "out"], "not a number: 'x'"),
 }
 
@@ -407,6 +414,22 @@ def test_output_onto_a_full_disk_is_an_error_that_tells_the_truth(words: list[st
         outcome = run_process(place, *words, stdout=full)
     check_truthful(outcome, place)
     check_refused(outcome, place)
+    assert ("The release was written." in outcome.err) == (place / "out").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_summary_onto_a_full_disk_says_what_was_spent_for_the_release(run: Run, place: Path) -> None:
+    assert run("ledger", "create", "ledger.db", "--dataset", "census", "--epsilon", "1").code == 0
+    with Path("/dev/full").open("w") as full:
+        outcome = run_process(place, *release("--ledger", "ledger.db"), stdout=full)
+    check_refused(outcome, place, "Epsilon 1 was spent as entry 2, and the release was written")
+    assert tt.load(place / "out").verify().passed
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_messages_onto_a_full_disk_keep_their_exit_code(place: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        assert run_process(place, "verify", "no", stderr=full).code == 2
 
 
 @pytest.mark.parametrize(

@@ -202,6 +202,10 @@ WRONG: Commands = {
     "database-without-table": (release(source=ADDRESS), "Give the name of a table with a database URL"),
     "database-down": (release(source=ADDRESS, table="people"), "no connection to the database"),
     "database-engine": (count(source=ADDRESS, table="x", threads="2"), "brings its own engine"),
+    "table-of-nothing-known": (
+        release(source=f"nosuch://user:{SECRET}@host/database", table="people"),
+        "Nothing here reads addresses that begin with 'nosuch://'",
+    ),
     "address-http": (count(source=f"http://{SECRET}/x.csv"), "an address that Spark can read"),
     "address-hdfs": (release(source=f"hdfs://{SECRET}/x.parquet"), "an address that Spark can read"),
     "source-missing": (count(source="no.csv"), "There is no file 'no.csv'"),

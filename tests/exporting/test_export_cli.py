@@ -22,6 +22,7 @@ from tallytree.exporting import exporter
 from tallytree.exporting.exporter import FORMATS
 from tallytree.exporting.published_tables import ExportTable, guard
 from tallytree.releases.released import Released
+from tests.bad_input_support import check_refused
 from tests.commands import Run
 from tests.exporting.export_support import list_rows, make_release
 
@@ -150,6 +151,16 @@ def read_parts(path: Path) -> dict[str, bytes]:
         return {"": path.read_bytes()}
     with ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize(
+    ("form", "target"),
+    [("csv", "made.xlsx"), ("xlsx", "made.csv"), ("csvw", "made.CSV"), ("registry", "a.zip")],
+)
+def test_the_ending_of_another_format_is_refused(form: str, target: str, folder: Path, run: Run) -> None:
+    refused = run("export", "release", "--to", form, "--out", target)
+    check_refused(refused, folder, f"'{target}' ends as files of another format do: {form} is a ")
+    assert list_files(folder) == {"release"}
 
 
 def test_a_format_from_outside_is_offered_like_ours(

@@ -142,7 +142,7 @@ WRONG: Commands = {
     "create-nowhere": (["ledger", "create", "a/b.db", "--dataset", "x", "--epsilon", "1"], "No such file"),
     "create-zero": (["ledger", "create", "new.db", "--dataset", "x", "--epsilon", "0"], "above zero"),
     "create-nameless": (["ledger", "create", "new.db", "--dataset", " ", "--epsilon", "1"], "name"),
-    "create-half": (["ledger", "create", "new.db", "--dataset", "x"], "epsilon must be text"),
+    "create-half": (["ledger", "create", "new.db", "--dataset", "x"], "Give the budget: an epsilon or"),
     "create-limit": (
         ["ledger", "create", "new.db", "--dataset", "x", "--epsilon", "1", "--limit", "1"],
         "both",
@@ -152,6 +152,10 @@ WRONG: Commands = {
         "there is 'month', 'quarter', 'year'",
     ),
     "show": (["ledger", "show", "no.db"], "no ledger"),
+    "show-page-other": (
+        ["ledger", "show", "ledger.db", "--page", "ledger.db"],
+        "'--page'.*the name of a page ends in .html, and 'ledger.db' does not",
+    ),
     "show-page": (["ledger", "show", "ledger.db", "--page", "no/page.html"], "cannot be written"),
     "sign-nothing": (["ledger", "sign", "no.db", "--key", "k.pem", "--out", "s.json"], "no ledger 'no.db'"),
     "sign-no-key": (["ledger", "sign", "ledger.db", "--key", "k.pem", "--out", "s.json"], "no key file"),

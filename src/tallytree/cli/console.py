@@ -113,6 +113,12 @@ def _escape_for_json(found: re.Match[str]) -> str:
     return "".join(f"\\u{code[at : at + 4]}" for at in range(0, len(code), 4))
 
 
+def flush_output() -> None:
+    """Print what is left to be printed on standard output, so that an error of it comes now."""
+    if sys.stdout is not None:  # it is None where the caller closed it
+        sys.stdout.flush()
+
+
 def print_error(text: str) -> None:
     """Print one line on standard error."""
     typer.echo(make_safe(text), err=True)

@@ -10,6 +10,7 @@ import typer
 
 from tallytree.cli.console import Json, print_bars, print_checks, print_json, print_table, print_text
 from tallytree.cli.manuals import Group, add_command, join_lines
+from tallytree.cli.options import parse_page
 
 if TYPE_CHECKING:
     from tallytree.ledger.entries import Balance, Entry
@@ -112,7 +113,9 @@ def show(
     place: Place,
     page: Annotated[
         Path | None,
-        typer.Option(help="Write a page with charts, which opens offline.", metavar="FILE.html"),
+        typer.Option(
+            help="Write a page with charts, which opens offline.", metavar="FILE.html", parser=parse_page
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -15,7 +15,7 @@ import typer
 from tallytree import __version__
 from tallytree.cli.audit_command import audit
 from tallytree.cli.compare_command import compare
-from tallytree.cli.console import print_error, print_json, print_remedies, print_text
+from tallytree.cli.console import flush_output, print_error, print_json, print_remedies, print_text
 from tallytree.cli.count_command import count
 from tallytree.cli.demo_command import demo
 from tallytree.cli.estimate_command import estimate
@@ -112,8 +112,7 @@ def _run_and_report() -> NoReturn:
             stream.reconfigure(errors="backslashreplace")  # a name must not break what shows it
     try:
         code = _run()
-        if sys.stdout is not None:  # it is None where the caller closed it
-            sys.stdout.flush()
+        flush_output()
         if code == INTERRUPTED.exit_code:  # Typer makes a code of a KeyboardInterrupt
             _fail(INTERRUPTED, STOPPED, outcome=Outcome("", charged=None))  # what it noted is lost
         sys.exit(code)
@@ -132,7 +131,7 @@ def _run_and_report() -> NoReturn:
         sys.exit(BROKEN_PIPE)
     except OSError as error:
         _drop_output()
-        _fail(OUTPUT, f"The output could not be printed: {describe(error)}.")
+        _fail(OUTPUT, f"The output could not be printed: {describe(error)}.", error)
     except Exception as error:
         if os.environ.get("TALLYTREE_DEBUG"):
             raise
@@ -190,13 +189,14 @@ def _fail(
     if outcome:
         message = f"{message} {outcome}"
     if message:  # there is none where the help was shown instead
-        print_error(f"Error: {message}")
-        if kind is USAGE:
-            print_error(f"Try '{_find_command(error)} --help'.")
-        if isinstance(error, RecordsError):
-            print_remedies(error.remedies)
+        with suppress(OSError):  # nobody reads it, and the exit code says most of it
+            print_error(f"Error: {message}")
+            if kind is USAGE:
+                print_error(f"Try '{_find_command(error)} --help'.")
+            if isinstance(error, RecordsError):
+                print_remedies(error.remedies)
         if "--json" in sys.argv[1:]:
-            with suppress(OSError, ValueError):  # nobody reads it, and the exit code says most of it
+            with suppress(OSError, ValueError):  # likewise
                 print_json(describe_failure(kind, message, outcome, error))
                 sys.stdout.flush()
     sys.exit(kind.exit_code)

@@ -24,6 +24,14 @@ def parse_whole(value: str | int) -> int:
     return int(value)
 
 
+def parse_page(text: str | Path) -> Path:
+    """Parse the place of a page: no file of another kind is replaced by one."""
+    path = Path(text)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"the name of a page ends in .html, and {show(path)} does not.")
+    return path
+
+
 def parse_size_range(text: str | None) -> tuple[int | None, int | None] | None:
     """Parse a range of sizes: LOW:HIGH, of which either may be left out, or one size."""
     if text is None:

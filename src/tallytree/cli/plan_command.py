@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from tallytree.cli.console import Json, print_json, print_table, print_text, print_warning, show_progress
-from tallytree.cli.options import ClassEdges, GroupName, MaxQuantity, MaxRecords, MemberName, Title
+from tallytree.cli.options import (
+    ClassEdges,
+    GroupName,
+    MaxQuantity,
+    MaxRecords,
+    MemberName,
+    Title,
+    parse_page,
+)
 from tallytree.errors import SpecError, show
 from tallytree.files import write_whole
 from tallytree.privacy.budget import show_exact
@@ -125,8 +133,9 @@ def plan(
     page: Annotated[
         Path | None,
         typer.Option(
-            help="Where to write a page for choosing epsilon: what it buys beside what it gives away (HTML).",
-            metavar="FILE",
+            help="Where to write a page for choosing epsilon: what it buys beside what it gives away.",
+            metavar="FILE.html",
+            parser=parse_page,
         ),
     ] = None,
     as_json: Json = False,

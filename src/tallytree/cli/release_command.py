@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,7 @@ import typer
 from tallytree.cli.console import (
     Json,
     describe_intervals,
+    flush_output,
     print_error,
     print_intervals,
     print_json,
@@ -57,6 +58,7 @@ from tallytree.cli.options import (
     gather,
     parse_whole,
 )
+from tallytree.ledger.receipts import Outcome, note
 from tallytree.sizes import count_sizes
 
 if TYPE_CHECKING:
@@ -66,7 +68,7 @@ if TYPE_CHECKING:
     from tallytree.privacy.budget import Loss
     from tallytree.progress import Progress
     from tallytree.publishing.pipeline import Account, Order
-    from tallytree.publishing.publisher import Release
+    from tallytree.publishing.publisher import Published, Release
     from tallytree.solvers.checks import Verification
 
 PRIVACY = "Privacy and accuracy"
@@ -236,7 +238,6 @@ def release(
     """
     given = locals()
     from tallytree.cli.specs import ReleaseSpec, parse_budget
-    from tallytree.ledger.receipts import read_receipt
     from tallytree.releases.statement import warn_of_epsilon
 
     parsed: dict[str, Any] = {"budget": parse_budget(budget) if budget is not None else None}
@@ -246,7 +247,7 @@ def release(
     account = _find_account(settings, draft.loss)
     book = account.ledger
     # Until the last word is printed: whoever is interrupted is told what was spent.
-    with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else nullcontext():
+    with book.tell_what_was_spent(is_used=_is_in(settings.out)) if book else _tell_of(settings.out):
         make = partial(_make, settings, order, account)
         done = publish_and_tell(
             make,
@@ -255,18 +256,36 @@ def release(
             keep_replicates=settings.keep_replicates,
             quiet=as_json,
         )
-        made, charged = done.release, done.release.manifest["privacy"]["ledger"]
-        if as_json:
-            summary = summarize(made, done.verification, settings.out)
-            print_json({**summary, "ledger": charged, **describe_intervals(made)})
-            return
-        print_release(made, done.verification)
-        print_intervals(made)
-        print_usefulness(made.usefulness, made.words)
-        receipt = read_receipt(made.manifest)
-        print_text(charged if receipt is None else receipt.describe())
-        print_next_step(settings.out)
-        print_opening(Path(settings.out))
+        _print(done, settings.out, as_json=as_json)
+        flush_output()
+
+
+def _print(done: Published, folder: str, *, as_json: bool) -> None:
+    from tallytree.ledger.receipts import read_receipt
+
+    made, charged = done.release, done.release.manifest["privacy"]["ledger"]
+    if as_json:
+        summary = summarize(made, done.verification, folder)
+        print_json({**summary, "ledger": charged, **describe_intervals(made)})
+        return
+    print_release(made, done.verification)
+    print_intervals(made)
+    print_usefulness(made.usefulness, made.words)
+    receipt = read_receipt(made.manifest)
+    print_text(charged if receipt is None else receipt.describe())
+    print_next_step(folder)
+    print_opening(Path(folder))
+
+
+@contextmanager
+def _tell_of(folder: str) -> Iterator[None]:
+    """Add to an error of printing that the release is there all the same."""
+    try:
+        yield
+    except OSError as error:
+        if Path(folder).exists():
+            note(error, Outcome("The release was written."))
+        raise
 
 
 def _make(

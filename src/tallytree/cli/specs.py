@@ -254,15 +254,23 @@ class ReleaseSpec(CountSpec):
         )
 
 
+MOST_BYTES = 2**20
+"""The largest spec that is read: far beyond what a hand writes."""
+
+
 def read_spec(path: Path) -> dict[str, Any]:
     """Read the settings of a ``release.toml``; its paths are relative to it. Decimals stay exact."""
     try:
         with path.open("rb") as file:
-            values = tomllib.load(file, parse_float=Decimal)
+            content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise SpecError(f"There is no file {show(path, most=150)}.") from None
     except OSError as error:
         raise SpecError(f"The file {show(path, most=150)} cannot be read: {describe(error)}.") from None
+    if len(content) > MOST_BYTES:
+        raise SpecError(f"The file {show(path, most=150)} is larger than {MOST_BYTES:,} bytes.")
+    try:
+        values = tomllib.loads(content.decode(), parse_float=Decimal)
     except (ValueError, RecursionError):
         raise SpecError(f"The file {show(path, most=150)} is not valid TOML.") from None
     for name in PATHS:

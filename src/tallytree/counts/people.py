@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, get_args
 
 from tallytree.counts.arrow import Table
-from tallytree.counts.engines.opening import is_database, open_sources
+from tallytree.counts.engines.opening import check_table, open_sources
 from tallytree.counts.engines.session import Engine
 from tallytree.counts.group_counts import GroupCounts, mark_as_counted
 from tallytree.counts.record_columns import Columns
@@ -115,8 +115,7 @@ def count_groups(
         _check_hierarchy(hierarchy, columns)
     if engine is not None and not isinstance(engine, Engine):
         raise EngineError("The engine must be a tallytree.Engine.")
-    if (table is not None) != is_database(source):
-        raise EngineError("Give the name of a table with a database URL, and only with one.")
+    check_table(source, table)
     with open_sources(source, frame, engine, progress) as (session, records, groups):
         counter = Counter(session, progress)
         people, listed = counter.open(records if table is None else table, groups, columns)

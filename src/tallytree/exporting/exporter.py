@@ -37,18 +37,27 @@ class Format:
     has_wide: bool = False
     counted: str = "rows"
     """What the number is about."""
+    ending: str = ""
+    """That of its file, such as .csv; other formats refuse it. Folders have that of a zip file."""
+
+    @property
+    def own_ending(self) -> str:
+        """Return the ending of the one file that it is written to."""
+        return ".zip" if self.is_folder else self.ending
 
 
 FORMATS: dict[str, Format] = {
-    "csv": Format(lambda release, tables, path: write_csv(tables[0], path), has_wide=True),
-    "xlsx": Format(write_workbook, has_wide=True),
+    "csv": Format(lambda release, tables, path: write_csv(tables[0], path), has_wide=True, ending=".csv"),
+    "xlsx": Format(write_workbook, has_wide=True, ending=".xlsx"),
     "datapackage": Format(write_data_package, is_folder=True),
     "csvw": Format(write_web_tables, is_folder=True),
     "sdmx-csv": Format(
         lambda release, tables, path: write_sdmx(release, path), is_folder=True, counted="observations"
     ),
     "registry": Format(
-        lambda release, tables, path: write_registry_entry(release, path), counted="texts to fill in"
+        lambda release, tables, path: write_registry_entry(release, path),
+        counted="texts to fill in",
+        ending=".yaml",
     ),
 }
 
@@ -91,6 +100,12 @@ def export(
     if not isinstance(out, (str, os.PathLike)):
         raise ExportError("The place to write to must be given by its path.")
     path = Path(out)
+    own, given = form.own_ending, path.suffix.lower()
+    if given not in ("", own) and given in {known.own_ending for known in FORMATS.values()}:
+        kind = "a folder, or a file that ends" if form.is_folder else "a file that ends"
+        raise ExportError(
+            f"{show(path, most=150)} ends as files of another format do: {to} is {kind} in {own}."
+        )
 
     def write(place: Path) -> int:
         found = _take(release)
@@ -98,7 +113,7 @@ def export(
         return form.write(found, [counts, describe_summaries(found)], place)
 
     # The place is begun first: one that cannot be written to is found out before any work is done.
-    if form.is_folder and path.suffix.lower() != ".zip":
+    if form.is_folder and given != own:
         with new_folder(path) as folder:
             count = write(folder)
     else:

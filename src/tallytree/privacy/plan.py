@@ -281,6 +281,8 @@ def split_loss(levels: Sequence[str], budget: Budget) -> tuple[tuple[Fraction, .
     """Return the levels' parts of the requested loss, and delta; with a delta, the parts are rhos."""
     if budget.epsilon is not None and budget.rho is not None:
         raise PrivacyError("Give the budget as epsilon or as rho, not as both.")
+    if budget.epsilon is None and budget.rho is None:
+        raise PrivacyError("Give the budget: an epsilon or, for Gaussian noise, a rho and a delta.")
     if budget.delta is None:
         if budget.rho is not None:
             raise PrivacyError("With rho, give the delta at which its epsilon is to be stated as well.")

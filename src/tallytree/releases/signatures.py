@@ -40,6 +40,8 @@ def make_keys(path: str | os.PathLike[str]) -> Path:
     The path of the public one is returned: ``key.public.pem`` beside ``key.pem``. Neither may exist.
     """
     private = as_path(path)
+    if not private.name:  # as of an empty text, or of the root of all folders
+        raise SignatureError("The file of a key needs a name.")
     public = private.with_name(f"{private.stem}.public{private.suffix or '.pem'}")
     key = Ed25519PrivateKey.generate()
     with new_file(private, is_private=True) as file:

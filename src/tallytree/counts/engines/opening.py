@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tallytree.counts.arrow import Table
 from tallytree.counts.engines import databases, duckdb, object_stores, postgres, spark
 from tallytree.counts.engines.session import Engine, Session
-from tallytree.errors import EngineError
+from tallytree.errors import EngineError, show
 from tallytree.progress import Progress
 
 
@@ -80,9 +80,7 @@ def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
         with spark.open_spark(chosen) as session:
             yield session
     elif is_address(source):
-        raise EngineError(
-            "Give a file, the URL of a database such as postgresql://..., or an address that Spark can read."
-        )
+        raise _unknown_address(str(source))
     else:
         with duckdb.open_duckdb(chosen) as session:
             yield session
@@ -91,6 +89,25 @@ def open_session(source: Table, engine: Engine | None) -> Iterator[Session]:
 def is_address(source: Table) -> bool:
     """Return whether a source begins like ``https://`` or ``postgresql://``."""
     return isinstance(source, str) and _ADDRESS.match(source) is not None
+
+
+def check_table(source: Table, table: str | None) -> None:
+    """Refuse the URL of a database without the name of a table, and such a name with anything else."""
+    if (table is not None) == is_database(source):
+        return
+    if is_address(source) and not object_stores.names_objects(source):
+        raise _unknown_address(str(source))
+    raise EngineError("Give the name of a table with a database URL, and only with one.")
+
+
+def _unknown_address(source: str) -> EngineError:
+    """Return the error for an address that no engine but Spark may know; it may hold a password."""
+    start = f"{source.partition(':')[0]}://"
+    return EngineError(
+        f"Nothing here reads addresses that begin with {show(start)}. Give a file, an address such as "
+        "s3://bucket/people.csv, the URL of a database such as postgresql://... or, with the engine spark, "
+        "an address that Spark can read."
+    )
 
 
 def is_database(source: Table) -> bool:
