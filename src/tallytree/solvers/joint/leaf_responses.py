@@ -6,6 +6,7 @@ change. So a change is represented by one value for each *span* between edges.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -137,6 +138,8 @@ class Responses:
     span_length: Ints
     place: Ints
     """For each size that begins a span, and the one after the last: the number of the span."""
+    blocks: int
+    """How many blocks the fits have."""
 
     @classmethod
     def of(cls, leaves: Leaves, fits: list[Fits]) -> Responses:
@@ -146,7 +149,8 @@ class Responses:
         for found in fits:
             _mark_edges(found.start, found.ends, edge)
         edges = np.flatnonzero(edge)
-        return cls(leaves, fits, edges[:-1], np.diff(edges), np.cumsum(edge) - 1)
+        blocks = sum(len(found.ends) for found in fits)
+        return cls(leaves, fits, edges[:-1], np.diff(edges), np.cumsum(edge) - 1, blocks)
 
     def add(self, path: Floats) -> Floats:
         """Return the response of each node's own leaf children to a change of prices, nodes x spans."""
@@ -154,7 +158,7 @@ class Responses:
         def work(number: int, part: Part) -> Floats:
             return _respond(part, self.fits[number], path, self.place, self.span_length)
 
-        return self.leaves.sum_parts(work, path.shape[1])
+        return self._sum_parts(work, path.shape[1])
 
     def add_wavelets(self, wavelets: Wavelets) -> Floats:
         """Return the response to each wavelet alone: the diagonal of the derivative in their basis."""
@@ -162,7 +166,7 @@ class Responses:
         def work(number: int, part: Part) -> Floats:
             return add_wavelet_responses(part, self.fits[number], wavelets, self.place)
 
-        return self.leaves.sum_parts(work, len(self.span_length))
+        return self._sum_parts(work, len(self.span_length))
 
     def add_groups(self, group_ends: Ints) -> Floats:
         """Return the response between groups of sizes: for each node a matrix, groups x groups, as a row."""
@@ -171,7 +175,10 @@ class Responses:
         def work(number: int, part: Part) -> Floats:
             return _add_groups(part, self.fits[number], group, group_ends)
 
-        return self.leaves.sum_parts(work, len(group_ends) ** 2)
+        return self._sum_parts(work, len(group_ends) ** 2)
+
+    def _sum_parts(self, work: Callable[[int, Part], Floats], width: int) -> Floats:
+        return self.leaves.sum_parts(work, width, self.blocks + self.leaves.nodes * width)
 
 
 @kernel
