@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -46,23 +48,29 @@ class Wavelets(NamedTuple):
 
 def list_wavelets(edges: Ints, group_ends: Ints) -> Wavelets:
     """Return the wavelets of groups of spans, given where spans begin (and the last one ends) in sizes."""
-    spans = len(edges) - 1
+    start, stop, around, members = _halve(tuple(group_ends.tolist()))
+    here = edges[:-1]
+    before, after = here - edges[start], edges[stop] - here
+    size = np.maximum(1.0, before * after * (before + after)) ** -0.5
+    return Wavelets(edges, start, stop, after * size, -before * size, around, members)
+
+
+@lru_cache(maxsize=64)
+def _halve(ends: tuple[int, ...]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return where wavelets start and stop, and what is around each place, for groups with these ends."""
+    spans = ends[-1]
     start, stop = np.arange(spans), np.arange(spans)
-    todo = list(zip([0, *group_ends.tolist()], group_ends.tolist(), strict=False))
-    inside: list[list[int]] = [[] for _ in range(spans + 1)]
-    while todo:
-        a, b = todo.pop()
+    todo = list(pairwise((0, *ends)))
+    for a, b in todo:
         if b - a > 1:
             middle = (a + b) // 2
             start[middle], stop[middle] = a, b
-            for place in range(a + 1, b):
-                inside[place].append(middle)
             todo += [(a, middle), (middle, b)]
-    before, after = edges[np.arange(spans)] - edges[start], edges[stop] - edges[np.arange(spans)]
-    size = np.maximum(1.0, before * after * (before + after)) ** -0.5
-    around = np.cumsum([0, *map(len, inside)])
-    members = np.array([middle for place in inside for middle in place], dtype=np.int64)
-    return Wavelets(edges, start, stop, after * size, -before * size, around, members)
+    length = np.maximum(stop - start - 1, 0)
+    first = np.cumsum(length) - length
+    place = np.repeat(start + 1 - first, length) + np.arange(length.sum())
+    around = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=spans + 1))])
+    return start, stop, around, np.repeat(np.arange(spans), length)[np.argsort(place, kind="stable")]
 
 
 @kernel
