@@ -72,7 +72,7 @@ def test_a_folder_of_the_version_before_is_read_whatever_was_added(
 def test_statistics_that_are_not_added_are_not_named(tmp_path: Path) -> None:
     make_release().save(tmp_path / "out")
     stated = json.loads((tmp_path / "out" / "manifest.json").read_text())["intervals"]
-    assert list(stated) == ["coverage", "replicates", "seed", "columns", "flags", "usefulness"]
+    assert list(stated) == ["coverage", "replicates", "seed", "columns", "flags", "kept", "usefulness"]
     assert stated["columns"] == [*BOUNDS, "flag"]
 
 

@@ -58,9 +58,22 @@ def test_the_manifest_lists_them_with_their_hash(folder: Path) -> None:
     assert tt.load(folder).verify().passed
 
 
-def test_without_being_asked_none_are_kept(tmp_path: Path) -> None:
+def test_they_are_kept_by_default_unless_they_are_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = make_release()
-    made.save(tmp_path / "r", replicates=10)
+    made.save(tmp_path / "few", replicates=10)
+    assert (tmp_path / "few" / REPLICATES).exists()
+    monkeypatch.setattr("tallytree.intervals.replicates.MOST_KEPT", 4 * 6 - 1)  # of 4 regions, 6 sizes
+    made.save(tmp_path / "many", replicates=10)
+    assert not (tmp_path / "many" / REPLICATES).exists()
+    made.save(tmp_path / "asked", replicates=10, keep_replicates=True)
+    assert (tmp_path / "asked" / REPLICATES).exists()
+
+
+def test_none_are_kept_if_they_are_not_wanted(tmp_path: Path) -> None:
+    made = make_release()
+    made.save(tmp_path / "r", replicates=10, keep_replicates=False)
     assert not (tmp_path / "r" / REPLICATES).exists()
     assert "kept" not in read_manifest(tmp_path / "r")["intervals"]
     loaded = tt.load(tmp_path / "r")
@@ -73,7 +86,7 @@ def test_without_being_asked_none_are_kept(tmp_path: Path) -> None:
 
 
 def test_intervals_that_are_made_again_take_them_away(folder: Path, run: Run) -> None:
-    assert run("intervals", str(folder), "--replicates", "10").code == 0
+    assert run("intervals", str(folder), "--replicates", "10", "--no-keep-replicates").code == 0
     assert not (folder / REPLICATES).exists()
     assert tt.load(folder).verify().passed
     assert run("intervals", str(folder), "--replicates", "12", "--keep-replicates").code == 0

@@ -300,7 +300,7 @@ def publish_and_tell(
     *,
     replace: bool = False,
     replicates: int | None,
-    keep_replicates: bool = False,
+    keep_replicates: bool | None = None,
     quiet: bool,
 ) -> Published:
     """Make a release and write its folder; say what is missing in it, also after an interruption."""

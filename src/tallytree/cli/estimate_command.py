@@ -131,8 +131,8 @@ def estimate(
     another, and any range of sizes; or the difference of two such numbers. The interval takes into account
     how their errors are related, which adding up intervals of single numbers cannot. It costs no privacy.
 
-    If the folder keeps its replicates ('tallytree intervals DIR --keep-replicates'), the answer comes at
-    once. Otherwise they are made anew, always the same for the same seed.
+    If the folder keeps its replicates, as it does unless they are large, the answer comes at once. Otherwise
+    they are made anew, always the same for the same seed.
     """
     from tallytree.intervals.estimates import Estimates
     from tallytree.intervals.estimator import Estimator

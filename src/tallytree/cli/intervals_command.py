@@ -65,7 +65,7 @@ def intervals(
         typer.Option(help="The seed of the replicates' noise.", metavar="N", parser=parse_whole),
     ] = 0,
     flags: FlagShares = USUAL_FLAGS,
-    keep_replicates: KeepReplicates = False,
+    keep_replicates: KeepReplicates = None,
     as_json: Json = False,
 ) -> None:
     """Add intervals to a release: how far its numbers may be off.
@@ -73,7 +73,7 @@ def intervals(
     For every count, and for sums, means and quantiles of group size. They include what post-processing does,
     and are made from the release alone: they cost no privacy. intervals.parquet has them for every region and
     size, summaries.parquet for every region; the report shows them. Both flag each number as good, care or
-    noise. With --keep-replicates, replicates.parquet has what 'tallytree estimate' needs.
+    noise; replicates.parquet has what 'tallytree estimate' needs.
     """
     from tallytree.errors import IntervalsError
     from tallytree.intervals.replicates import add_intervals

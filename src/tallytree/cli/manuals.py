@@ -182,7 +182,7 @@ MANUALS = {
                 "tallytree intervals release --replicates 100 --coverage 0.95",
             ),
             (
-                "With what 'tallytree estimate' needs to answer at once.",
+                "With what 'tallytree estimate' needs to answer at once, however large it is.",
                 "tallytree intervals release --keep-replicates",
             ),
         ),

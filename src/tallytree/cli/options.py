@@ -277,12 +277,13 @@ Threads = Annotated[
 
 
 KeepReplicates = Annotated[
-    bool,
-    typer.Option("--keep-replicates", help="Keep the replicates in the folder, for 'tallytree estimate'."),
-]
-KeepReplicatesOrNot = Annotated[
     bool | None,
-    typer.Option("--keep-replicates", help="Keep the replicates in the folder, for 'tallytree estimate'."),
+    typer.Option(
+        "--keep-replicates/--no-keep-replicates",
+        help="Keep the replicates in the folder, so that 'tallytree estimate' answers at once and the report "
+        "adds up regions.",
+        show_default="up to 10 million regions x sizes",
+    ),
 ]
 FlagShares = Annotated[
     str,

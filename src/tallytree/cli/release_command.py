@@ -34,7 +34,7 @@ from tallytree.cli.options import (
     Group,
     GroupName,
     GroupSize,
-    KeepReplicatesOrNot,
+    KeepReplicates,
     Master,
     MaxQuantity,
     MaxRecords,
@@ -216,7 +216,7 @@ def release(
             show_default="50",
         ),
     ] = None,
-    keep_replicates: KeepReplicatesOrNot = None,
+    keep_replicates: KeepReplicates = None,
     out: Annotated[
         str | None, typer.Option(help="The folder to write, which must be new.", metavar="DIR")
     ] = None,

@@ -201,7 +201,8 @@ class ReleaseSpec(CountSpec):
     member_name: str = ""
     replicates: int | None = None
     """For the intervals; with 0 there are none."""
-    keep_replicates: bool = False
+    keep_replicates: bool | None = None
+    """Whether the folder keeps them: by default, unless they are large."""
 
     @classmethod
     def _refuse_strangers(cls, values: Mapping[str, Any]) -> None:

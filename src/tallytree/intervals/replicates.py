@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -121,6 +122,8 @@ TRUTHS = 10
 """So many times true counts are imagined, which takes longer than to run a mechanism on them once more."""
 MOST_CELLS = 10**8
 """Regions x sizes: the errors of every cell are kept until the last replicate."""
+MOST_KEPT = 10**7
+"""Regions x sizes up to which replicates are kept unless told otherwise: they take a few megabytes there."""
 LEAST_SHARED, MOST_SHARED = 2**14, 10**7
 """Replicates of so many cells are made side by side: for fewer the interpreter's lock is in the way."""
 TOO_MANY = (
@@ -135,7 +138,7 @@ def add_intervals(
     coverage: Exact = COVERAGE,
     seed: int = 0,
     flags: FlagLimits = LIMITS,
-    keep_replicates: bool = False,
+    keep_replicates: bool | None = None,
     progress: Progress = no_progress,
 ) -> Kind:
     """Return the same release with intervals for every count, and for sums, means and quantiles of sizes.
@@ -144,8 +147,9 @@ def add_intervals(
     counts in place of the true ones; equal seeds give equal noise. Everything is computed from the release
     alone, and costs no privacy.
 
-    Numbers are flagged by ``flags`` (:class:`tallytree.FlagLimits`). With ``keep_replicates`` the replicates
-    are kept and saved with the release, so that :meth:`tallytree.Release.estimate` need not make them anew.
+    Numbers are flagged by ``flags`` (:class:`tallytree.FlagLimits`). The replicates are kept and saved with
+    the release, so that :meth:`tallytree.Release.estimate` need not make them anew; by default
+    (``keep_replicates=None``) up to 10 million regions x sizes.
 
     >>> import tallytree as tt
     >>> regions = tt.Hierarchy.from_paths(["nation", "state"], [("US", "GA"), ("US", "NY")])
@@ -160,6 +164,8 @@ def add_intervals(
     if not isinstance(flags, FlagLimits):
         raise IntervalsError("flags must be a tallytree.FlagLimits.")
     method = find_method(release)
+    if keep_replicates is None:
+        keep_replicates = _count_cells(release.measurements.plan) <= MOST_KEPT
     keeper = ReplicateKeeper(release.counts) if keep_replicates else None
     intervals = make_intervals(
         method,
@@ -242,9 +248,12 @@ def check_room(release: Released) -> None:
 
 def has_room(release: Released) -> bool:
     """Whether replicates of a release fit into memory, and into a reasonable time."""
-    plan = release.measurements.plan
-    shapes = [plan.shape(level) for level in range(len(plan.levels))]
-    return sum(regions * sizes for regions, sizes in shapes) <= MOST_CELLS
+    return _count_cells(release.measurements.plan) <= MOST_CELLS
+
+
+def _count_cells(plan: Plan) -> int:
+    """Return the regions x sizes of all levels together."""
+    return sum(math.prod(plan.shape(level)) for level in range(len(plan.levels)))
 
 
 def check_replicates(replicates: object) -> int:
@@ -284,10 +293,8 @@ def draw_replicates(
     """Draw the replicates of a release, with the same seed the same; some start from the same counts."""
     method.require()
     plan, shared = made.measurements.plan, max(1, replicates // TRUTHS)
-    shapes = [plan.shape(level) for level in range(len(plan.levels))]
     # Sharing the work of a single one out takes longer.
-    cells = sum(regions * sizes for regions, sizes in shapes)
-    is_shared = LEAST_SHARED <= cells <= MOST_SHARED and not method.small
+    is_shared = LEAST_SHARED <= _count_cells(plan) <= MOST_SHARED and not method.small
     together = count_processors() if is_shared else 1
     imagined, seeds = (
         np.random.SeedSequence([seed, part]).generate_state(replicates, np.uint64).tolist()

@@ -132,14 +132,14 @@ class Release(Released):
         *,
         replace: bool = False,
         replicates: int | None = None,
-        keep_replicates: bool = False,
+        keep_replicates: bool | None = None,
     ) -> None:
         """Write the complete folder, as ``tallytree release`` does: with intervals, and with a report.
 
         Intervals are made from so many ``replicates``, unless the release has intervals or they take long;
-        with 0 there are none. With ``keep_replicates`` these are saved too, for :meth:`estimate`. Counts,
-        measurements and manifest appear together or not at all; anything that goes wrong after that is a
-        warning, and does not affect the release.
+        with 0 there are none. The replicates are saved too, for :meth:`estimate`, up to 10 million regions x
+        sizes or as ``keep_replicates`` says. Counts, measurements and manifest appear together or not at all;
+        anything that goes wrong after that is a warning, and does not affect the release.
         """
         if keep_replicates and self.intervals is not None and self.intervals.kept is None:
             raise IntervalsError(
@@ -197,7 +197,7 @@ def publish(
     *,
     replace: bool = False,
     replicates: int | None = None,
-    keep_replicates: bool = False,
+    keep_replicates: bool | None = None,
     progress: Progress = no_progress,
 ) -> Published:
     """Make a release, check it, and write its complete folder.
