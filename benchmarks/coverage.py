@@ -293,9 +293,7 @@ def simulate(folder: Path, study: Study, seeds: Iterable[int]) -> Tally:
         keeper = ReplicateKeeper(release.counts)
         found = make_intervals(
             method,
-            release.measurements,
-            release.counts,
-            total=release.total,
+            release,
             replicates=study.replicates,
             seed=seed,
             keeper=keeper,

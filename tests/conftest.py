@@ -24,6 +24,7 @@ from tests.servers import (
 )
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from pyspark.sql import SparkSession
 
 # No deadline: a test must not depend on the clock. In CI every run sees the same examples.
@@ -117,6 +118,15 @@ def bench(
     spill = tmp_path_factory.mktemp("spill")
     monkeypatch.setattr(tempfile, "tempdir", str(spill))
     return Bench(tmp_path, spill, released, run)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    from tests.browsers import launch
+
+    with launch() as chromium:
+        yield chromium
 
 
 @pytest.fixture(scope="session")

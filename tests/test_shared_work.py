@@ -7,7 +7,7 @@ from threading import get_ident
 import numpy as np
 import pytest
 
-from tallytree.kernels import RowPool, share_work
+from tallytree.kernels import WORTH_SHARING, RowPool, share_work
 from tallytree.solvers.joint.leaf_fits import cut_nodes
 from tallytree.solvers.layout import Tree
 
@@ -56,6 +56,18 @@ def test_items_are_shared_by_threads_and_come_back_in_order(processors: int) -> 
     assert found == [(number, item, processors > 1) for number, item in enumerate("abcd")]
     alone = share_work(lambda number, item: (number, item, get_ident() == here), ["a"])
     assert alone == [(0, "a", True)]
+
+
+def test_little_work_stays_in_this_thread() -> None:
+    here, few = get_ident(), WORTH_SHARING - 1
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tallytree.kernels.count_processors", lambda: 3)
+        for cells, pieces in ((few, 1), (WORTH_SHARING, 3)):
+            threads: list[int] = []
+            RowPool(100, cells).run(lambda some, threads=threads: threads.append(get_ident()))
+            assert len(threads) == pieces
+            shared = share_work(lambda *_: get_ident(), range(9), cells)
+            assert (set(threads) == {here}) == (set(shared) == {here}) == (pieces == 1)
 
 
 def test_threads_do_not_wait_for_each_other(processors: int) -> None:

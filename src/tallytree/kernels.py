@@ -128,11 +128,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_threads.clear)  # threads do not survive in a child
 
 
-class RowPool:
-    """The rows 0 .. ``rows`` shared by all processors, a slice for each; this thread takes the first."""
+WORTH_SHARING = 2**18
+"""The fewest cells to hand to other threads: for fewer, that takes longer than the work itself."""
 
-    def __init__(self, rows: int) -> None:
-        pieces = 1 if _is_kernel_thread() else max(1, min(rows, count_processors()))
+
+class RowPool:
+    """The rows 0 .. ``rows`` shared by all processors, a slice for each; this thread takes the first.
+
+    ``cells`` says how much work there is, where that may be too little to share.
+    """
+
+    def __init__(self, rows: int, cells: int = WORTH_SHARING) -> None:
+        alone = cells < WORTH_SHARING or _is_kernel_thread()
+        pieces = 1 if alone else max(1, min(rows, count_processors()))
         cuts = [rows * i // pieces for i in range(pieces + 1)]
         self._mine, *self._theirs = [slice(a, b) for a, b in pairwise(cuts)]
 
@@ -144,8 +152,11 @@ class RowPool:
             other.result()
 
 
-def share_work(work: Callable[[int, Item], Result], items: Sequence[Item]) -> list[Result]:
-    """Return ``work(number, item)`` for each item, computed on all processors."""
-    if len(items) == 1 or _is_kernel_thread() or count_processors() == 1:
+def share_work(
+    work: Callable[[int, Item], Result], items: Sequence[Item], cells: int = WORTH_SHARING
+) -> list[Result]:
+    """Return ``work(number, item)`` for each item, computed on all processors if the ``cells`` are many."""
+    alone = cells < WORTH_SHARING or _is_kernel_thread()
+    if len(items) == 1 or alone or count_processors() == 1:
         return [work(number, item) for number, item in enumerate(items)]
     return list(_get_threads(count_processors()).map(work, range(len(items)), items))

@@ -229,6 +229,8 @@ def count_edges_within(edges: Sequence[int], window: int) -> int:
     >>> count_edges_within([1, 2, 3, 4], 2), count_edges_within([1, 5, 10, 11], 4)
     (2, 2)
     """
+    if edges and window > edges[-1] - edges[0]:
+        return len(edges)
     most, first = 0, 0
     for last, edge in enumerate(edges):
         while edges[first] <= edge - window:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -326,11 +327,9 @@ def test_combined_numbers_are_covered(stand_in: str, least: float) -> None:
 
 
 def pack(run: tt.Simulation, known: Sequence[Ints], seed: int) -> KeptReplicates:
-    keeper = ReplicateKeeper(known)
-    method = tt.mechanism("direct-dp")
-    for replicate in draw_replicates(
-        method, run.measurements, known, total=run.total, replicates=30, seed=seed, report=lambda _: None
-    ):
+    keeper, method = ReplicateKeeper(known), tt.mechanism("direct-dp")
+    made = replace(run, solution=replace(run.solution, counts=known))
+    for replicate in draw_replicates(method, made, replicates=30, seed=seed, report=lambda _: None):
         keeper.add(replicate)
     return keeper.finish(seed)
 

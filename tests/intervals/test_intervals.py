@@ -471,9 +471,7 @@ def test_intervals_cover_what_they_promise(counts: tt.GroupCounts, mechanism: st
     covered: dict[tuple[int, str], list[npt.NDArray[np.bool_]]] = {}
     for seed in range(12):
         run = tt.simulate(counts, epsilon="1", mechanism=mechanism, seed=seed)
-        found = make_intervals(
-            method, run.measurements, run.counts, total=run.total, replicates=10, seed=seed
-        )
+        found = make_intervals(method, run, replicates=10, seed=seed)
         for level, cells in enumerate(found.cells):
             truth = counts.array(level)
             inside = (cells.low <= truth) & (truth <= cells.high)

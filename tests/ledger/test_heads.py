@@ -18,15 +18,7 @@ from tallytree.ledger.envelopes import read_public_key, sign_statement, write_st
 from tallytree.ledger.heads import PREDICATE_TYPE
 from tallytree.releases.signatures import make_keys
 from tests.commands import Run
-from tests.ledger.ledger_support import make_ledger, make_schema, read_rows, tamper
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "ledger.db")
-    url: str = request.getfixturevalue("postgres")
-    return make_schema(url)
+from tests.ledger.ledger_support import make_ledger, read_rows, tamper
 
 
 @pytest.fixture

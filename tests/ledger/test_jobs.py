@@ -21,18 +21,10 @@ from tallytree.errors import BudgetError, DoneAlreadyError, LedgerError, LedgerU
 from tallytree.ledger.entries import Words
 from tallytree.ledger.receipts import read_receipt
 from tests.commands import Run
-from tests.ledger.ledger_support import make_ledger, make_schema, read_rows, release, tamper
+from tests.ledger.ledger_support import make_ledger, read_rows, release, tamper
 
 EARLIER = Path(__file__).parent / "earlier"
 """A ledger and one of its releases, written before there were labels."""
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "ledger.db")
-    url: str = request.getfixturevalue("postgres")
-    return make_schema(url)
 
 
 def test_a_label_is_charged_once_for_each_dataset(place: str) -> None:

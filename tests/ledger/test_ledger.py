@@ -30,7 +30,6 @@ from tests.bad_input_support import check_message, refused
 from tests.ledger.ledger_support import (
     change,
     make_ledger,
-    make_schema,
     read_rows,
     release,
     sum_charges,
@@ -465,15 +464,6 @@ def test_a_receipt_survives_being_written_down() -> None:
 
 
 # Tampering with the database, on both kinds.
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
-def place(request: pytest.FixtureRequest, file: Path) -> str:
-    """Where to make a ledger."""
-    if request.param == "sqlite":
-        return str(file)
-    url: str = request.getfixturevalue("postgres")
-    return make_schema(url)
 
 
 def find_failures(place: str, *releases: tt.Release) -> list[str]:

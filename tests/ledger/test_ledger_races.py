@@ -11,19 +11,11 @@ import pytest
 
 import tallytree as tt
 from tallytree.errors import LedgerError
-from tests.ledger.ledger_support import make_ledger, make_schema, read_rows, release, run_workers, sum_charges
+from tests.ledger.ledger_support import make_ledger, read_rows, release, run_workers, sum_charges
 from tests.ledger.ledger_workers import EPSILON
 
 RACERS, WINNERS = 64, 10
 REFUSED = "The budget of dataset 'census' does not allow this: requested 1/10, remaining 0, difference 1/10."
-
-
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "ledger.db")
-    url: str = request.getfixturevalue("postgres")
-    return make_schema(url)
 
 
 @pytest.mark.slow

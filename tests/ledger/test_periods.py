@@ -53,14 +53,6 @@ def clock() -> Iterator[Clock]:
         yield clock
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.xdist_group("postgres"))])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return str(tmp_path / "ledger.db")
-    url: str = request.getfixturevalue("postgres")
-    return make_schema(url)
-
-
 def make(place: str | Path, *, per: Per = "month", limit: str = "1", epsilon: str = "12") -> tt.Ledger:
     return tt.Ledger.create(place, dataset="firms", epsilon=epsilon, limit=limit, per=per)
 

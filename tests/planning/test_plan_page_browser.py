@@ -22,7 +22,7 @@ from tallytree.cli.main import app
 from tallytree.planning.plan_page import draw_page
 from tallytree.planning.release_settings import list_settings, write_spec
 from tallytree.releases.usefulness import warn_of_noise
-from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
+from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations
 from tests.planning.plan_page_support import (
     SOURCE,
     make_advice,
@@ -60,12 +60,6 @@ class PlanVisit(Visit):
 
     def read_percents(self, selector: str) -> list[float]:
         return [float(number) for number in re.findall(r"([\d.]+)\s%", self.text(selector))]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launch() as chromium:
-        yield chromium
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_a_tally_counts_each_true_count_once() -> None:
     counts = make_census(TABLE, largest=10)
     run = tt.simulate(counts, epsilon="1", mechanism="direct-dp", seed=3)
     method = tt.mechanism("direct-dp")
-    found = make_intervals(method, run.measurements, run.counts, total=run.total, replicates=10, seed=3)
+    found = make_intervals(method, run, replicates=10, seed=3)
     tally = Tally()
     coverage.compare(tally, counts, run.measurements.plan, found)
     for level in range(3):

@@ -19,7 +19,7 @@ from tallytree.releases.flags import round_to_interval
 from tallytree.releases.released import MAKER
 from tallytree.report import range_errors
 from tallytree.report.report_page import write_page
-from tests.browsers import IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
+from tests.browsers import IN_BROWSER, PHONE, Visit, Visits, find_axe_violations
 from tests.report.report_support import HOSTILE, make_hostile_release, make_release
 
 if TYPE_CHECKING:
@@ -61,12 +61,6 @@ class CombinedVisit(Visit):
         self.page.wait_for_selector("#sums tbody tr")
         rows = csv.DictReader(io.StringIO(self.download("#save-sums"), newline=""))
         return {(row["selection"], row["statistic"]): row for row in rows}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launch() as chromium:
-        yield chromium
 
 
 @pytest.fixture(scope="module")

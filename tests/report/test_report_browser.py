@@ -20,7 +20,7 @@ from tallytree.report.key_figures import Figure
 from tallytree.report.ledger_page import write_ledger_page
 from tallytree.report.map_shapes import read_shapes
 from tallytree.report.report_page import write_page
-from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations, launch
+from tests.browsers import DESK, IN_BROWSER, PHONE, Visit, Visits, find_axe_violations
 from tests.ledger.test_spending import write
 from tests.report.report_support import (
     HOSTILE,
@@ -56,12 +56,6 @@ class ReportVisit(Visit):
     def save(self, button: str) -> list[dict[str, str]]:
         """The rows of the file that a button downloads."""
         return list(csv.DictReader(io.StringIO(self.download(button), newline="")))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with launch() as chromium:
-        yield chromium
 
 
 @pytest.fixture(scope="module")

@@ -224,7 +224,7 @@ def test_what_is_imagined_is_as_far_off_as_the_truth(total: TotalKind) -> None:
             replicate(
                 method,
                 run.measurements.plan,
-                imagine(each, run.measurements, run.counts, total=run.total, seed=seed),
+                imagine(each, run, seed=seed),
                 total=run.total,
                 seed=seed + 100,
             )

@@ -175,9 +175,7 @@ class Estimator:
         check_room(self.release)
         return draw_replicates(
             find_method(self.release),
-            self.release.measurements,
-            self.release.counts,
-            total=self.release.total,
+            self.release,
             replicates=self.replicates,
             seed=self.seed,
             report=self.progress("Making replicates", self.replicates),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -73,16 +74,33 @@ def answer_again(plan: Plan, counts: Sequence[Ints]) -> list[Ints]:
 # intervals from the same release.
 
 
-def imagine(
-    method: Mechanism, measurements: Measurements, counts: Sequence[Ints], *, total: int, seed: int
-) -> Sequence[Ints]:
+class Made(Protocol):
+    """What a mechanism made: a release, or a simulation of one."""
+
+    @property
+    def measurements(self) -> Measurements:
+        """The noisy answers."""
+        ...
+
+    @property
+    def counts(self) -> Sequence[Ints]:
+        """Regions x sizes for each level, root first."""
+        ...
+
+    @property
+    def total(self) -> int:
+        """The number of groups."""
+        ...
+
+
+def imagine(method: Mechanism, made: Made, *, seed: int) -> Sequence[Ints]:
     """Imagine the true counts of a release.
 
     Mechanisms that smooth draw them from what they believe; for others they are the released ones.
     """
-    hidden = measurements.plan.hide_total(total)
-    known = method.imagine(measurements, total=hidden, seed=seed)
-    return counts if known is None else known
+    hidden = made.measurements.plan.hide_total(made.total)
+    known = method.imagine(made.measurements, total=hidden, seed=seed)
+    return made.counts if known is None else known
 
 
 def replicate(method: Mechanism, plan: Plan, known: Sequence[Ints], *, total: int, seed: int) -> Replicate:
@@ -151,9 +169,7 @@ def add_intervals(
     keeper = ReplicateKeeper(release.counts) if keep_replicates else None
     intervals = make_intervals(
         method,
-        release.measurements,
-        release.counts,
-        total=release.total,
+        release,
         replicates=replicates,
         coverage=coverage,
         seed=seed,
@@ -166,29 +182,25 @@ def add_intervals(
 
 def make_intervals(
     method: Mechanism,
-    measurements: Measurements,
-    counts: Sequence[Ints],
+    made: Made,
     *,
-    total: int,
     replicates: int = REPLICATES,
     coverage: Exact = COVERAGE,
     seed: int = 0,
     keeper: ReplicateKeeper | None = None,
     progress: Progress = no_progress,
 ) -> Intervals:
-    """Make intervals for the counts that a mechanism found from measurements."""
+    """Make intervals for the counts that a mechanism made."""
     replicates = check_replicates(replicates)
     share = check_coverage(coverage)
     start = check_seed(seed)
-    plan = measurements.plan
-    released = [counts[level] for level in range(len(plan.levels))]
+    plan = made.measurements.plan
+    released = [made.counts[level] for level in range(len(plan.levels))]
     cells = [CellPool(each, find_count_deviation(at)) for each, at in zip(released, plan.levels, strict=True)]
     summaries = [SummaryPool(each, plan.sizes) for each in released]
     for again in draw_replicates(
         method,
-        measurements,
-        counts,
-        total=total,
+        made,
         replicates=replicates,
         seed=start,
         report=progress("Making intervals", replicates),
@@ -272,17 +284,15 @@ def check_coverage(coverage: Exact) -> Fraction:
 
 def draw_replicates(
     method: Mechanism,
-    measurements: Measurements,
-    counts: Sequence[Ints],
+    made: Made,
     *,
-    total: int,
     replicates: int,
     seed: int,
     report: Callable[[int], None],
 ) -> Iterator[Replicate]:
     """Draw the replicates of a release, with the same seed the same; some start from the same counts."""
     method.require()
-    plan, shared = measurements.plan, max(1, replicates // TRUTHS)
+    plan, shared = made.measurements.plan, max(1, replicates // TRUTHS)
     # Sharing the work of a single one out takes longer.
     is_shared = LEAST_SHARED <= _count_cells(plan) <= MOST_SHARED and not method.small
     together = count_processors() if is_shared else 1
@@ -293,13 +303,13 @@ def draw_replicates(
     for first in range(0, replicates, together * shared):
         here = range(first, min(first + together * shared, replicates))
         truths = share_work(
-            lambda _, at: imagine(method, measurements, counts, total=total, seed=imagined[at]),
+            lambda _, at: imagine(method, made, seed=imagined[at]),
             here[::shared],
         )
         for start in range(0, len(here), together):
             jobs = [(truths[(at - first) // shared], seeds[at]) for at in here[start : start + together]]
-            for made in share_work(
-                lambda _, job: replicate(method, plan, job[0], total=total, seed=job[1]), jobs
+            for again in share_work(
+                lambda _, job: replicate(method, plan, job[0], total=made.total, seed=job[1]), jobs
             ):
-                yield made
+                yield again
                 report(1)

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from tallytree.errors import LedgerError, describe, show
+from tallytree.files import flush
 from tallytree.ledger.store import WAIT_SECONDS, Store, Transaction
 
 REASONS = {
@@ -96,7 +97,7 @@ def make_sqlite(path: Path, begin: Callable[[Transaction], None]) -> None:
                 transaction.make_table()
                 begin(transaction)
             os.link(stage, path)
-            _flush(path.parent)
+            flush(path.parent)  # the name as well
         finally:
             with suppress(OSError):
                 stage.unlink()
@@ -151,12 +152,3 @@ def _refuse_programs(connection: sqlite3.Connection) -> None:
 def _refuse(path: Path, error: OSError | ValueError) -> LedgerError:
     why = describe(error) if isinstance(error, OSError) else "no file can have such a name"
     return LedgerError(f"The ledger {show(path, most=150)} cannot be used: {why}.")
-
-
-def _flush(folder: Path) -> None:
-    """Make sure that the name is on the disk as well."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

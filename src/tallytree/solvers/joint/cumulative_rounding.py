@@ -49,7 +49,7 @@ class Targets(NamedTuple):
 def round_joint_model(problem: JointProblem, relaxed: Relaxed, total: int | None) -> tuple[Ints, list[Rises]]:
     """Whole counts near the relaxed ones: cumulative, inner nodes x sizes; and the leaves', part by part."""
     monotone = np.empty_like(relaxed.inner)
-    pool = RowPool(len(monotone))
+    pool = RowPool(len(monotone), monotone.size)
     pool.run(lambda rows: _make_monotone(relaxed.inner[rows], monotone[rows]))
     targets = Targets(monotone, problem.inner_totals, relaxed.prices)
     inner = np.empty(monotone.shape, dtype=np.int64)

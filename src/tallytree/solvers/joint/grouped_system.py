@@ -69,7 +69,7 @@ class GroupedSystem:
         nodes, groups = self._ease.shape
         grouped, rest, found = np.empty((nodes, groups)), np.zeros((nodes, groups)), np.empty((nodes, groups))
         inner = self._tree.inner
-        pool = RowPool(nodes)
+        pool = RowPool(nodes, right.size)
         pool.run(lambda some: _gather(right[some], self._length, self._ends, grouped[some]))
         self._upwards(
             lambda start, stop: _solve_up(inner, self._ease, self._factors, grouped, rest, found, start, stop)

@@ -170,7 +170,7 @@ class _Search:
         sums = self.leaves.sum_parts(lambda _, part: sum_targets(part, sizes), sizes)
         slack = self.leaves.sum_parts(lambda _, part: sum_slack(part), 2)
         found = np.empty(sums.shape)
-        pool = RowPool(sizes)
+        pool = RowPool(sizes, problem.inner.size)
         pool.run(
             lambda some: _fit_tree(
                 problem.tree.parent, problem.inner, 1.0 / self.weights, problem.inner_totals, sums, slack,
@@ -233,7 +233,7 @@ class _Search:
 
         For the full step the model predicts -deficit @ change, a property of conjugate gradients.
         """
-        promised = -float(np.vdot(self.deficit, change))
+        promised = -float((self.deficit * change).sum())  # without BLAS, whose sums depend on its threads
         if not promised > 0.0:
             return None
         start, value, gap, length = self.multipliers, self.value, self.gap, 1.0

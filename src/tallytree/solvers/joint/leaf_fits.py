@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.kernels import kernel, share_work
+from tallytree.kernels import WORTH_SHARING, kernel, share_work
 from tallytree.solvers.layout import Tree
 
 # The leaves of the joint model, in parts that are processed one by one: there may be millions of leaves.
@@ -68,19 +68,21 @@ class Leaves:
         """How many inner nodes there are."""
         return self.parts[-1].stop
 
-    def sum_parts(self, work: Callable[[int, Part], Floats], width: int) -> Floats:
+    def sum_parts(
+        self, work: Callable[[int, Part], Floats], width: int, cells: int = WORTH_SHARING
+    ) -> Floats:
         """Assemble an array, inner nodes x ``width``: ``work`` returns the rows of a part's nodes."""
         sums = np.empty((self.nodes, width))
 
         def fill(number: int, part: Part) -> None:
             sums[part.first : part.stop] = work(number, part)
 
-        self.map(fill)
+        self.map(fill, cells)
         return sums
 
-    def map(self, work: Callable[[int, Part], Result]) -> list[Result]:
-        """Call ``work(number, part)`` for each part, on all processors."""
-        return share_work(work, self.parts)
+    def map(self, work: Callable[[int, Part], Result], cells: int = WORTH_SHARING) -> list[Result]:
+        """Call ``work(number, part)`` for each part, on all processors if the ``cells`` are many."""
+        return share_work(work, self.parts, cells)
 
 
 def cut_nodes(tree: Tree, sizes: int) -> list[tuple[int, int]]:
@@ -248,15 +250,23 @@ def pool_adjacent(wanted: Floats, totals: Floats, ends: Places, heights: Floats)
 
     ``totals`` is scratch. Afterwards the first entries of ``ends`` and ``heights`` are those of the blocks.
     """
-    blocks = 0
-    for i in range(len(wanted)):
-        total, length = wanted[i], 1.0
-        while blocks > 0 and totals[blocks - 1] * length >= total * heights[blocks - 1]:
-            blocks -= 1
-            total += totals[blocks]
-            length += heights[blocks]
-        totals[blocks], heights[blocks], ends[blocks] = total, length, i + 1
-        blocks += 1
+    if len(wanted) == 0:
+        return 0
+    blocks, total, length = 0, wanted[0], 1.0  # the last block is at hand, those before it are stored
+    for i in range(1, len(wanted)):
+        value = wanted[i]
+        if total >= value * length:
+            total, length = value + total, 1.0 + length
+            while blocks > 0 and totals[blocks - 1] * length >= total * heights[blocks - 1]:
+                blocks -= 1
+                total += totals[blocks]
+                length += heights[blocks]
+        else:
+            totals[blocks], heights[blocks], ends[blocks] = total, length, i
+            blocks += 1
+            total, length = value, 1.0
+    totals[blocks], heights[blocks], ends[blocks] = total, length, len(wanted)
+    blocks += 1
     for b in range(blocks):
         heights[b] = totals[b] / heights[b]
     return blocks

@@ -6,7 +6,10 @@ change. So a change is represented by one value for each *span* between edges.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -45,23 +48,29 @@ class Wavelets(NamedTuple):
 
 def list_wavelets(edges: Ints, group_ends: Ints) -> Wavelets:
     """Return the wavelets of groups of spans, given where spans begin (and the last one ends) in sizes."""
-    spans = len(edges) - 1
+    start, stop, around, members = _halve(tuple(group_ends.tolist()))
+    here = edges[:-1]
+    before, after = here - edges[start], edges[stop] - here
+    size = np.maximum(1.0, before * after * (before + after)) ** -0.5
+    return Wavelets(edges, start, stop, after * size, -before * size, around, members)
+
+
+@lru_cache(maxsize=64)
+def _halve(ends: tuple[int, ...]) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return where wavelets start and stop, and what is around each place, for groups with these ends."""
+    spans = ends[-1]
     start, stop = np.arange(spans), np.arange(spans)
-    todo = list(zip([0, *group_ends.tolist()], group_ends.tolist(), strict=False))
-    inside: list[list[int]] = [[] for _ in range(spans + 1)]
-    while todo:
-        a, b = todo.pop()
+    todo = list(pairwise((0, *ends)))
+    for a, b in todo:
         if b - a > 1:
             middle = (a + b) // 2
             start[middle], stop[middle] = a, b
-            for place in range(a + 1, b):
-                inside[place].append(middle)
             todo += [(a, middle), (middle, b)]
-    before, after = edges[np.arange(spans)] - edges[start], edges[stop] - edges[np.arange(spans)]
-    size = np.maximum(1.0, before * after * (before + after)) ** -0.5
-    around = np.cumsum([0, *map(len, inside)])
-    members = np.array([middle for place in inside for middle in place], dtype=np.int64)
-    return Wavelets(edges, start, stop, after * size, -before * size, around, members)
+    length = np.maximum(stop - start - 1, 0)
+    first = np.cumsum(length) - length
+    place = np.repeat(start + 1 - first, length) + np.arange(length.sum())
+    around = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=spans + 1))])
+    return start, stop, around, np.repeat(np.arange(spans), length)[np.argsort(place, kind="stable")]
 
 
 @kernel
@@ -137,6 +146,8 @@ class Responses:
     span_length: Ints
     place: Ints
     """For each size that begins a span, and the one after the last: the number of the span."""
+    blocks: int
+    """How many blocks the fits have."""
 
     @classmethod
     def of(cls, leaves: Leaves, fits: list[Fits]) -> Responses:
@@ -146,7 +157,8 @@ class Responses:
         for found in fits:
             _mark_edges(found.start, found.ends, edge)
         edges = np.flatnonzero(edge)
-        return cls(leaves, fits, edges[:-1], np.diff(edges), np.cumsum(edge) - 1)
+        blocks = sum(len(found.ends) for found in fits)
+        return cls(leaves, fits, edges[:-1], np.diff(edges), np.cumsum(edge) - 1, blocks)
 
     def add(self, path: Floats) -> Floats:
         """Return the response of each node's own leaf children to a change of prices, nodes x spans."""
@@ -154,7 +166,7 @@ class Responses:
         def work(number: int, part: Part) -> Floats:
             return _respond(part, self.fits[number], path, self.place, self.span_length)
 
-        return self.leaves.sum_parts(work, path.shape[1])
+        return self._sum_parts(work, path.shape[1])
 
     def add_wavelets(self, wavelets: Wavelets) -> Floats:
         """Return the response to each wavelet alone: the diagonal of the derivative in their basis."""
@@ -162,7 +174,7 @@ class Responses:
         def work(number: int, part: Part) -> Floats:
             return add_wavelet_responses(part, self.fits[number], wavelets, self.place)
 
-        return self.leaves.sum_parts(work, len(self.span_length))
+        return self._sum_parts(work, len(self.span_length))
 
     def add_groups(self, group_ends: Ints) -> Floats:
         """Return the response between groups of sizes: for each node a matrix, groups x groups, as a row."""
@@ -171,7 +183,10 @@ class Responses:
         def work(number: int, part: Part) -> Floats:
             return _add_groups(part, self.fits[number], group, group_ends)
 
-        return self.leaves.sum_parts(work, len(group_ends) ** 2)
+        return self._sum_parts(work, len(group_ends) ** 2)
+
+    def _sum_parts(self, work: Callable[[int, Part], Floats], width: int) -> Floats:
+        return self.leaves.sum_parts(work, width, self.blocks + self.leaves.nodes * width)
 
 
 @kernel

@@ -46,7 +46,7 @@ def solve_system(
 ) -> tuple[Floats, int]:
     """Return d, to a residual of ``accuracy`` in the preconditioner's norm, and the number of steps."""
     start, length = responses.span_start, responses.span_length
-    pool = RowPool(len(length))
+    pool = RowPool(len(length), len(right) * len(length))
     if len(length) == right.shape[1]:
         return _ConjugateGradients(system, responses, pool).run(right, accuracy, most)
     means = np.empty((len(right), len(length)))
@@ -107,7 +107,7 @@ class _ConjugateGradients:
         return product
 
     def _precondition(self, right: Floats, solved: Floats) -> None:
-        pool = RowPool(len(right))
+        pool = RowPool(len(right), right.size)
         pool.run(lambda some: transform(self.wavelets, right[some], self.coefficients[some]))
         self._share(_precondition, self.below, self.inverse, self.coefficients, self.path)
         pool.run(lambda some: transform_back(self.wavelets, self.coefficients[some], solved[some]))
@@ -238,7 +238,7 @@ def _turn(direction: Floats, better: Floats, share: float, start: int, stop: int
 def add_along_paths(parent: Ints, values: Floats) -> Floats:
     """Add up each node's values and those of all nodes above it."""
     path = np.empty_like(values)
-    pool = RowPool(values.shape[1])
+    pool = RowPool(values.shape[1], values.size)
     pool.run(lambda some: _add_along_paths(parent, values, path, some.start, some.stop))
     return path
 
