@@ -1,6 +1,7 @@
 """How work is shared by processors, and how leaves are cut into parts for that."""
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from threading import get_ident
 
@@ -58,13 +59,17 @@ def test_items_are_shared_by_threads_and_come_back_in_order(processors: int) -> 
     assert alone == [(0, "a", True)]
 
 
+def _note_thread(threads: list[int], rows: object) -> None:
+    threads.append(get_ident())
+
+
 def test_little_work_stays_in_this_thread() -> None:
     here, few = get_ident(), WORTH_SHARING - 1
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tallytree.kernels.count_processors", lambda: 3)
         for cells, pieces in ((few, 1), (WORTH_SHARING, 3)):
             threads: list[int] = []
-            RowPool(100, cells).run(lambda some, threads=threads: threads.append(get_ident()))
+            RowPool(100, cells).run(partial(_note_thread, threads))
             assert len(threads) == pieces
             shared = share_work(lambda *_: get_ident(), range(9), cells)
             assert (set(threads) == {here}) == (set(shared) == {here}) == (pieces == 1)
