@@ -177,6 +177,15 @@ def test_a_private_total_is_not_exact() -> None:
     assert found.high > found.low
 
 
+def test_a_ratio_to_nothing_has_no_number_and_no_warning(release: tt.Release) -> None:
+    """Warnings are errors here: both of a replicate's numbers may be infinite."""
+    none = release.estimate(lambda counts: 0)
+    ratio = release.estimate(lambda counts: counts[1][0].sum()) / none
+    assert math.isinf(ratio.value)
+    assert ratio.flag == "noise"
+    assert ratio.to_dict()["value"] is None
+
+
 # Replicates that are kept, and those that are made anew.
 
 

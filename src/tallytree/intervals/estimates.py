@@ -281,7 +281,8 @@ def _call(function: Callable[[Sequence[Ints]], object], counts: Sequence[Ints]) 
 
 def settle(name: str, title: str, draws: Draws) -> Estimate:
     """Make the estimate of a number from its replicates."""
-    errors = draws.made - draws.known
+    with np.errstate(invalid="ignore"):  # of a ratio, both may be infinite: such a replicate has no error
+        errors = draws.made - draws.known
     bias, error, low, high = 0.0, 0.0, draws.value, draws.value
     if not draws.is_public:
         found = find_likely(np.array(draws.value), errors, draws.coverage, draws.range)
