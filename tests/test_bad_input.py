@@ -278,7 +278,7 @@ PRIVACY: Calls = {
     "epsilon-nan-decimal": (lambda b: plan(Decimal("nan")), "not a number"),
     "epsilon-infinite": (lambda b: plan("inf"), "not a number"),
     "epsilon-bool": (lambda b: plan(True), "must be text"),
-    "epsilon-none": (lambda b: plan(None), "must be text"),
+    "epsilon-none": (lambda b: plan(None), "Give the budget"),
     "epsilon-list": (lambda b: plan(["1"]), "must be text"),
     "epsilon-divided": (lambda b: plan("1/0"), "not a number"),
     "epsilon-10000-characters": (lambda b: plan("1" * 10_000), "longer than 40"),

@@ -261,10 +261,10 @@ def test_the_published_chain_states_its_real_rho() -> None:
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "nothing": ({}, "epsilon must be text"),
+    "nothing": ({}, "Give the budget"),
     "both": ({"epsilon": 1, "rho": 1, "delta": DELTA}, "not as both"),
     "rho alone": ({"rho": 1}, "delta at which"),
-    "delta alone": ({"delta": DELTA}, "epsilon must be text"),
+    "delta alone": ({"delta": DELTA}, "Give the budget"),
     "delta 1": ({"epsilon": 1, "delta": 1}, "below 1"),
     "delta 0": ({"epsilon": 1, "delta": 0}, "above zero"),
     "delta float": ({"epsilon": 1, "delta": 1e-9}, "float"),

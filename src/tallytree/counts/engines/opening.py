@@ -95,7 +95,7 @@ def check_table(source: Table, table: str | None) -> None:
     """Refuse the URL of a database without the name of a table, and such a name with anything else."""
     if (table is not None) == is_database(source):
         return
-    if is_address(source) and not object_stores.names_objects(source):
+    if is_address(source) and not is_database(source) and not object_stores.names_objects(source):
         raise _unknown_address(str(source))
     raise EngineError("Give the name of a table with a database URL, and only with one.")
 
@@ -105,8 +105,8 @@ def _unknown_address(source: str) -> EngineError:
     start = f"{source.partition(':')[0]}://"
     return EngineError(
         f"Nothing here reads addresses that begin with {show(start)}. Give a file, an address such as "
-        "s3://bucket/people.csv, the URL of a database such as postgresql://... or, with the engine spark, "
-        "an address that Spark can read."
+        "s3://bucket/people.csv, the URL of a database such as postgresql://host/database or, with the "
+        "engine spark, an address that Spark can read."
     )
 
 
