@@ -31,7 +31,7 @@ def test_a_pipe_is_written_to() -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(FolderError, match="cannot be written: it is a folder"):
+    with pytest.raises(FolderError, match="cannot be written: Is a directory"):
         write_whole(tmp_path, b"text")
     with pytest.raises(FolderError, match="cannot be written: File name too long"):
         write_whole(tmp_path / ("x" * 300), b"text")

@@ -71,9 +71,7 @@ def replace_file(target: Path) -> Iterator[Path]:
     Readers find the old content or the new content, never a part. A pipe or a device, as in
     ``--out /dev/stdout``, is written to directly.
     """
-    if target.is_dir():  # it may have no name, as "." has none, for the file beside it
-        raise FolderError(f"{show(target, most=150)} cannot be written: it is a folder.")
-    stage = target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
+    stage = target.parent / f".{target.name[:40]}.{secrets.token_hex(8)}"
     try:
         if target.exists() and not target.is_file():
             yield target

@@ -172,7 +172,7 @@ WRONG: Commands = {
     "evaluate-missing": (evaluate("no.csv"), "There is no file 'no.csv'"),
     "spec-endless": (spec("/dev/zero"), "'/dev/zero' is larger than 1,048,576 bytes"),
     "keygen-nameless": (["keygen", ""], "needs a name"),
-    "unbiased-nameless": (["unbiased", "released", "--out", ""], "'.' cannot be written: it is a folder"),
+    "unbiased-nameless": (["unbiased", "released", "--out", ""], "'.' cannot be written: Is a directory"),
     "plan-page-other": (
         ["plan", "counts.csv", "--region", "state", "--epsilon", "1", "--page", "counts.csv"],
         "'--page'.*the name of a page ends in .html, and 'counts.csv' does not",
