@@ -309,6 +309,8 @@ def test_the_results_of_the_reproduction_are_those_on_its_page() -> None:
     page = (folder / "page.md").read_text(encoding="utf-8")
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     rows = [row for part in results.values() for row in part if "runs" in row]
+    # Cost tables find the same counts as our own solvers, so the page has their times alone.
+    rows = [row for row in rows if "(tables" not in row["mechanism"]]
     assert len(rows) > 50
     for row in rows:
         for mean, off in (*row["L1, thousands"].values(), *row["EMD"].values()):
