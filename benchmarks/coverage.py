@@ -31,7 +31,7 @@ from tallytree.intervals.region_sets import locate
 from tallytree.intervals.replicates import make_intervals
 from tallytree.intervals.selections import Selection, select
 from tallytree.privacy.accuracy import find_count_deviation
-from tallytree.privacy.neighbours import TotalKind
+from tallytree.privacy.neighbours import TOTALS, Protected, TotalKind
 from tallytree.progress import count_processors
 from tallytree.releases.flags import LIMITS
 from tallytree.releases.interval_bounds import Intervals
@@ -88,11 +88,13 @@ class Study:
     replicates: int
     mechanism: str = "cumulative-joint"
     total: TotalKind = "public"
+    protect: Protected = "person"
 
     @property
     def title(self) -> str:
         """What it is, in a line."""
-        return f"{self.name}, {self.total} total, `{self.mechanism}`"
+        unit = "" if self.protect == "person" else ", whole groups"
+        return f"{self.name}{unit}, {self.total} total, `{self.mechanism}`"
 
 
 FEW, MANY = "the county table, 20 sizes", "the county table, 1,000 sizes"
@@ -100,12 +102,13 @@ STUDIES = (
     *(Study(FEW, partial(load_counties, 20), 200, 20, name) for name in ("direct-dp", "cumulative-dp")),
     Study(FEW, partial(load_counties, 20), 200, 20),
     Study(FEW, partial(load_counties, 20), 200, 20, total="private"),
-    *(Study(MANY, partial(load_counties, 1000), 160, 15, name) for name in ("direct-dp", "cumulative-dp")),
-    Study(MANY, partial(load_counties, 1000), 160, 15),
+    *(Study(MANY, partial(load_counties, 1000), 200, 20, name) for name in ("direct-dp", "cumulative-dp")),
+    Study(MANY, partial(load_counties, 1000), 200, 20),
     Study("Kuo's taxis", load_kuo, 100, 20),
     Study("Kuo's taxis", load_kuo, 100, 20, total="private"),
     Study("firms in classes", load_classes, 200, 20),
     Study("firms in classes", load_classes, 200, 20, total="private"),
+    *(Study("firms in classes", load_classes, 200, 20, "direct-dp", kind, "group") for kind in TOTALS),
 )
 
 
@@ -289,7 +292,9 @@ def simulate(folder: Path, study: Study, seeds: Iterable[int]) -> Tally:
     counts = study.load(folder)
     method, tally = tt.mechanism(study.mechanism), Tally()
     for seed in seeds:
-        release = tt.simulate(counts, epsilon=EPSILON, mechanism=method, seed=seed, total=study.total)
+        release = tt.simulate(
+            counts, epsilon=EPSILON, mechanism=method, seed=seed, total=study.total, protect=study.protect
+        )
         keeper = ReplicateKeeper(release.counts)
         found = make_intervals(
             method,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 TURNS = 7
-MOST_FOR_INTERVALS = 300.0
+MOST_FOR_INTERVALS = 30.0
 MOST_TO_WRITE = 20.0
 MOST_TO_OPEN = 3.0
 MOST_BYTES = 10_000_000
@@ -101,7 +101,7 @@ def write_page(data: Data) -> str:
         for what, step, most in steps
     ]
     verdicts = [
-        ("intervals in minutes", spent["intervals"] < MOST_FOR_INTERVALS),
+        ("intervals in half a minute", spent["intervals"] < MOST_FOR_INTERVALS),
         ("written in time", spent["write"] < MOST_TO_WRITE),
         ("usable in time", spent["open"] < MOST_TO_OPEN),
         ("below 10 MB", size < MOST_BYTES),

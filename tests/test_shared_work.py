@@ -8,7 +8,7 @@ from threading import get_ident
 import numpy as np
 import pytest
 
-from tallytree.kernels import WORTH_SHARING, RowPool, share_work
+from tallytree.kernels import WORTH_SHARING, RowPool, share_work, stream_work
 from tallytree.solvers.joint.leaf_fits import cut_nodes
 from tallytree.solvers.layout import Tree
 
@@ -57,6 +57,38 @@ def test_items_are_shared_by_threads_and_come_back_in_order(processors: int) -> 
     assert found == [(number, item, processors > 1) for number, item in enumerate("abcd")]
     alone = share_work(lambda number, item: (number, item, get_ident() == here), ["a"])
     assert alone == [(0, "a", True)]
+
+
+def test_a_stream_is_in_order_and_goes_no_further_ahead_than_there_are_processors(processors: int) -> None:
+    asked: list[int] = []
+
+    def list_items() -> Iterator[int]:
+        for item in range(12):
+            asked.append(item)
+            yield item
+
+    squares = stream_work(lambda item: item**2, stream_work(lambda item: item + 1, list_items()))
+    for number, square in enumerate(squares, 1):
+        assert square == number**2
+        assert len(asked) <= min(number + 2 * processors + 1, 12)
+    assert number == 12
+
+
+def test_a_stream_that_fails_or_is_left_starts_nothing_more(processors: int) -> None:
+    done: list[int] = []
+
+    def work(item: int) -> int:
+        done.append(item)
+        return 1 // (item - 3)
+
+    with pytest.raises(ZeroDivisionError):
+        list(stream_work(work, range(100)))
+    assert len(done) <= 4 + processors + 1
+    stream = stream_work(work, range(4, 100))
+    assert next(stream) == 1
+    done.clear()
+    del stream
+    assert len(done) <= processors + 1
 
 
 def _note_thread(threads: list[int], rows: object) -> None:

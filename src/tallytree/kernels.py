@@ -2,8 +2,9 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import update_wrapper
 from itertools import pairwise
@@ -160,3 +161,22 @@ def share_work(
     if len(items) == 1 or alone or count_processors() == 1:
         return [work(number, item) for number, item in enumerate(items)]
     return list(_get_threads(count_processors()).map(work, range(len(items)), items))
+
+
+def stream_work(work: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+    """Yield ``work(item)`` for each item, while all processors compute the next ones.
+
+    The items may come from such a stream themselves. No more results wait than there are processors.
+    """
+    threads, ahead = _get_threads(count_processors()), count_processors()
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for item in items:
+            waiting.append(threads.submit(work, item))
+            if len(waiting) > ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()

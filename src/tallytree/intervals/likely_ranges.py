@@ -8,6 +8,11 @@ quantile, a difference of two. With the mean b of the errors of K replicates and
     error left:  sqrt(s^2 + (b - d)^2)
     interval:    T - d, plus and minus t sqrt(1 + 1 / K) times the error left, t from Student's distribution.
 
+Some errors are all or nothing: if a single answer tells in which of two regions a huge group is, a release
+has it in the right one or in the wrong one. Then half of the errors are near 0, and Student's t may end short
+of the others. So where half of them are within 0.3 of the error left, the interval reaches as far as nearly
+all errors do (``find_rank``).
+
 A bias is not taken off as a whole: a mechanism that smooths pulls a released count once more towards the
 curve that it was pulled to before, so part of the bias of replicates says nothing about the truth. That part
 is not larger than the noise. What is left of a bias widens the interval instead.
@@ -23,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.releases.kept_replicates import FEWEST, ROUNDING, find_reach
+from tallytree.releases.kept_replicates import FEWEST, LUMPY, ROUNDING, find_rank, find_reach
 from tallytree.releases.statistics import Kind
 from tallytree.sizes import SizeClasses, Sizes
 
@@ -82,13 +87,26 @@ def find_likely(value: Floats, errors: Floats, coverage: Fraction, within: Range
     reaches = np.full(len(errors) + 1, np.nan)
     for number in range(FEWEST, len(reaches)):
         reaches[number] = find_reach(coverage, number)
+    distances = np.sort(np.abs(errors - taken), axis=0)
+    ranks = np.array([find_rank(coverage, number) for number in range(len(errors) + 1)])[times]
+    nearly_all, half = _pick(distances, ranks), _pick(distances, (times - 1) / 2)
     reach = reaches[times] * left
+    reach = np.where(half < LUMPY * left, np.maximum(reach, nearly_all), reach)
     low, high = within.round(value - taken - reach, value - taken + reach)
     few, none = times < FEWEST, ~np.isfinite(value)
     low, high = np.where(few, within.least, low), np.where(few, within.most, high)
     low, high = (np.where(none, np.nan, end) for end in (low, high))
     bias, spread = (np.where(few | none, np.nan, each) for each in (bias, spread))
     return Likely(low, high, bias, spread)
+
+
+def _pick(ordered: Floats, ranks: Floats) -> Floats:
+    """Return the numbers at these places, from 0 on and perhaps between two, of the first axis."""
+    ranks = ranks.clip(0)
+    low, high = np.floor(ranks).astype(np.intp), np.ceil(ranks).astype(np.intp)
+    first, second = (np.take_along_axis(ordered, place[None], axis=0)[0] for place in (low, high))
+    picked: Floats = first + (ranks - low) * (second - first)
+    return picked
 
 
 def correct(bias: Floats, spread: Floats) -> tuple[Floats, Floats]:

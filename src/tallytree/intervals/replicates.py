@@ -16,7 +16,7 @@ from tallytree.arrays import MAX_MEASURED, LevelArrays
 from tallytree.errors import IntervalsError
 from tallytree.hierarchy import Hierarchy
 from tallytree.intervals.pools import CellPool, SummaryPool
-from tallytree.kernels import share_work
+from tallytree.kernels import stream_work
 from tallytree.mechanisms.base import Mechanism
 from tallytree.privacy.accuracy import find_count_deviation
 from tallytree.privacy.budget import Exact, parse_exact
@@ -24,7 +24,7 @@ from tallytree.privacy.measurements import Measurements
 from tallytree.privacy.neighbours import Bounds
 from tallytree.privacy.noise import SeededGaussianNoise, SeededNoise
 from tallytree.privacy.plan import Plan
-from tallytree.progress import Progress, count_processors, no_progress
+from tallytree.progress import Progress, no_progress
 from tallytree.releases.flags import LIMITS, FlagLimits
 from tallytree.releases.interval_bounds import Intervals
 from tallytree.releases.kept_replicates import Replicate, ReplicateKeeper
@@ -295,21 +295,17 @@ def draw_replicates(
     plan, shared = made.measurements.plan, max(1, replicates // TRUTHS)
     # Sharing the work of a single one out takes longer.
     is_shared = LEAST_SHARED <= _count_cells(plan) <= MOST_SHARED and not method.small
-    together = count_processors() if is_shared else 1
+    spread = stream_work if is_shared else map
     imagined, seeds = (
         np.random.SeedSequence([seed, part]).generate_state(replicates, np.uint64).tolist()
         for part in range(2)
     )
-    for first in range(0, replicates, together * shared):
-        here = range(first, min(first + together * shared, replicates))
-        truths = share_work(
-            lambda _, at: imagine(method, made, seed=imagined[at]),
-            here[::shared],
-        )
-        for start in range(0, len(here), together):
-            jobs = [(truths[(at - first) // shared], seeds[at]) for at in here[start : start + together]]
-            for again in share_work(
-                lambda _, job: replicate(method, plan, job[0], total=made.total, seed=job[1]), jobs
-            ):
-                yield again
-                report(1)
+    truths = spread(lambda seed: imagine(method, made, seed=seed), imagined[::shared])
+    jobs = (
+        (truth, seed)
+        for truth, first in zip(truths, range(0, replicates, shared), strict=True)
+        for seed in seeds[first : first + shared]
+    )
+    for again in spread(lambda job: replicate(method, plan, job[0], total=made.total, seed=job[1]), jobs):
+        yield again
+        report(1)

@@ -47,6 +47,14 @@ class DirectDP(Mechanism):
 
         return solve_tree_model(plan.hierarchy, values, total=total, scales=plan.scales, solver=self.solver)
 
+    def draw(
+        self, plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int
+    ) -> Sequence[Ints] | None:
+        """Draw counts without the groups that noise leaves in empty cells."""
+        from tallytree.solvers.tree.tree_draws import draw_tree_counts
+
+        return draw_tree_counts(plan, values, total=total, seed=seed)
+
     def evaluate(
         self, plan: Plan, values: Sequence[Ints], counts: Sequence[Ints], *, total: int | None
     ) -> Evidence:

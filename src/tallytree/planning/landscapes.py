@@ -51,7 +51,7 @@ AROUND = 10
 """Epsilons from a tenth of the one that is asked for to ten times as much."""
 SETTINGS = 16
 """So many settings are simulated for each level, and as many again."""
-SLOWER_SETTINGS = {True: 27, False: 6}
+SLOWER_SETTINGS = {True: 45, False: 6}
 """Where one takes long: those of the planned family, and of the others."""
 CELLS_PER_SETTING, MOST_RUNS = 40_000, 10
 """Each setting is simulated so often that so many cells are seen, but no more often than that."""

@@ -2,12 +2,12 @@
 
 A few settings, spread over all that may be asked for (a Latin hypercube), are simulated. Errors at a level
 depend mainly on one number: the noise that is left in an entry after all levels have been adjusted to each
-other. For least squares on a balanced tree it is known (:func:`find_left`), and a trend in its logarithm
-explains most of what happens. Deviations from the trend are a Gaussian process of the logarithms of the
-levels' scales, with a reach of its own for each level (universal kriging; Santner, Williams and Notz, *The
-Design and Analysis of Computer Experiments*, 2003, chapter 3). Runs vary by chance, the more so the fewer
-groups are off, so the surface is smoothed (by a nugget). Its variance, its nugget and its reaches are the
-likeliest ones (restricted maximum likelihood, section 3.3), with weak prior distributions.
+other. For least squares on a balanced tree it is known (:func:`find_left`), and a quadratic trend in its
+logarithm explains most of what happens. Deviations from the trend are a Gaussian process of the logarithms of
+the levels' scales, with a reach of its own for each level (universal kriging; Santner, Williams and Notz,
+*The Design and Analysis of Computer Experiments*, 2003, chapter 3). Runs vary by chance, the more so the
+fewer groups are off, so the surface is smoothed (by a nugget). Its variance, its nugget and its reaches are
+the likeliest ones (restricted maximum likelihood, section 3.3), with weak prior distributions.
 """
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ class Settings:
 
     def list_trend(self, level: int) -> Floats:
         """Return the terms of the trend: settings x terms."""
-        return np.column_stack([np.ones(len(self.left)), self.left[:, level]])
+        left = self.left[:, level]
+        return np.column_stack([np.ones(len(left)), left, left**2])
 
 
 def find_variances(scales: Floats, *, is_gaussian: bool) -> Floats:
@@ -241,7 +242,7 @@ class _Fit:
         """Return the negative restricted log-likelihood, as a mean over the answers."""
         lower = np.linalg.cholesky(self._covariance(logarithms))
         trend, seen = np.linalg.solve(lower, self.trend), np.linalg.solve(lower, answers)
-        freedom = trend.T @ trend + FREEDOM * np.eye(2)
+        freedom = trend.T @ trend + FREEDOM * np.eye(trend.shape[1])
         along = trend.T @ seen
         squares = (seen**2).sum() - (along * np.linalg.solve(freedom, along)).sum()
         determinants = np.log(np.diag(lower)).sum() + np.linalg.slogdet(freedom)[1] / 2
@@ -250,7 +251,7 @@ class _Fit:
     def solve(self, logarithms: Floats, answers: Floats) -> Floats:
         """Return the coefficients: of the correlations, and of the trend."""
         inverse = np.linalg.inv(self._covariance(logarithms))
-        freedom = self.trend.T @ inverse @ self.trend + FREEDOM * np.eye(2)
+        freedom = self.trend.T @ inverse @ self.trend + FREEDOM * np.eye(self.trend.shape[1])
         trend = np.linalg.solve(freedom, self.trend.T @ inverse @ answers)
         weights = np.exp(logarithms[0]) * inverse @ (answers - self.trend @ trend)
         return np.vstack([weights, trend])

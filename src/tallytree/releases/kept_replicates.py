@@ -259,7 +259,7 @@ class ReplicateFile:
         return FolderError(f"{self.path.name} is damaged: it has {what} that no replicate has.")
 
 
-# How far the interval of a number reaches: Student's t, for the errors of so many replicates.
+# How far the interval of a number reaches: Student's t, for the errors of so many replicates; or a quantile.
 
 FEWEST = 5
 """Errors from which an interval is made: a region may have no mean in some replicates."""
@@ -271,6 +271,22 @@ def find_reach(coverage: Fraction, replicates: int) -> float:
     """Return how many standard errors of so many replicates an interval reaches to both sides."""
     share = float((1 + coverage) / 2)
     return find_student_quantile(share, replicates - 1) * math.sqrt(1 + 1 / replicates)
+
+
+LUMPY = 0.3
+"""Errors are all or nothing, rather than a bell curve, if half of them are within this many standard errors.
+Of a bell curve, half are within two thirds of one."""
+
+
+def find_rank(coverage: Fraction, replicates: int) -> float:
+    """Return the place, from 0 on, of the error that an interval reaches where errors are all or nothing.
+
+    It misses at most half of what it may: releases differ in how many of their replicates go wrong.
+
+    >>> find_rank(Fraction(9, 10), 39)
+    37.0
+    """
+    return min(float((1 + coverage) / 2) * (replicates + 1), replicates) - 1.0
 
 
 def find_student_quantile(share: float, degrees: int) -> float:

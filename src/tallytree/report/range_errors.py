@@ -20,9 +20,11 @@ from tallytree.errors import FolderError
 from tallytree.releases.interval_bounds import Intervals
 from tallytree.releases.kept_replicates import (
     FEWEST,
+    LUMPY,
     ROUNDING,
     KeptReplicates,
     LevelChanges,
+    find_rank,
     find_reach,
 )
 from tallytree.releases.released import Released
@@ -114,6 +116,8 @@ def _describe(
         "fewest": FEWEST,
         "rounding": ROUNDING,
         "reaches": [find_reach(found.coverage, errors) for errors in range(FEWEST, number + 1)],
+        "lumpy": LUMPY,
+        "ranks": [find_rank(found.coverage, errors) for errors in range(FEWEST, number + 1)],
         "flags": {"good": float(limits.good), "care": float(limits.care), "about": limits.describe()},
         "mean": words.mean_least if isinstance(release.sizes, SizeClasses) else words.mean,
     }

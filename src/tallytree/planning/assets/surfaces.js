@@ -61,6 +61,7 @@ class Surface {
       ...this.points.map((point) => correlate(Math.sqrt(5 * point.reduce((sum, at, i) => sum + ((at - here[i]) / reaches[i]) ** 2, 0)))),
       1,
       left[this.level],
+      left[this.level] ** 2,
     ]);
     return this.kinds.map((kind, answer) => terms[kind].reduce((sum, term, i) => sum + term * this.coefficients[i][answer], 0));
   }

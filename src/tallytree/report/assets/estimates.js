@@ -93,8 +93,14 @@ function subtract(one, other) {
   };
 }
 
-/** A number with its interval, as in likely_ranges.py: less of its bias what exceeds the spread of the errors. */
-function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest, rounding, reaches, flags }) {
+/** The number at a place, perhaps between two, of some that are in order. */
+function pick(ordered, rank) {
+  const [low, high] = [ordered[Math.floor(rank)], ordered[Math.ceil(rank)]];
+  return low + (rank - Math.floor(rank)) * (high - low);
+}
+
+/** A number with its interval, as in likely_ranges.py: less of its bias what exceeds the spread of the errors, and to nearly all errors where they are all or nothing. */
+function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest, rounding, reaches, ranks, lumpy, flags }) {
   // No groups of these sizes were released, which does not say that there are none.
   if (!Number.isFinite(value)) return { value, low: least, high: most, isExact: false, flag: "" };
   const errors = Array.from(made, (each, k) => each - known[k]).filter(Number.isFinite);
@@ -105,7 +111,10 @@ function settle({ value, known, made, least, most, isWhole, isPublic }, { fewest
     const squares = errors.reduce((sum, each) => sum + (each - bias) ** 2, 0);
     const variance = squares / (errors.length - 1);
     const taken = bias ** 2 > variance ? bias - variance / bias : 0;
-    const reach = reaches[errors.length - fewest] * Math.sqrt(variance + (bias - taken) ** 2);
+    const left = Math.sqrt(variance + (bias - taken) ** 2);
+    const distances = errors.map((each) => Math.abs(each - taken)).sort((a, b) => a - b);
+    let reach = reaches[errors.length - fewest] * left;
+    if (pick(distances, (errors.length - 1) / 2) < lumpy * left) reach = Math.max(reach, pick(distances, ranks[errors.length - fewest]));
     [low, high] = [value - taken - reach, value - taken + reach];
     if (isWhole) [low, high] = [Math.floor(low + rounding), Math.ceil(high - rounding)];
     [low, high] = [low, high].map((end) => Math.min(Math.max(end, least), most));
