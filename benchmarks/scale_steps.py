@@ -1,4 +1,4 @@
-"""``python -m benchmarks.scale_steps release|verify ...``: one process, a line of JSON for each step."""
+"""``python -m benchmarks.scale_steps release|verify|sort ...``: one process, a line of JSON for each step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import numpy as np
+
 import tallytree as tt
 from benchmarks.timing import peak_memory, reset_peak, return_freed_memory
 from tallytree.mechanisms.base import Mechanism
 
 SOLVING = "Making the counts add up"
+SORTING = "np.sort of as many numbers"
 PARTS = {"Drawing noise": "draw noise", SOLVING: "make the counts add up"}
 """What :func:`tallytree.release` says that it begins, and what the step is called here."""
 
@@ -68,7 +71,7 @@ def make_release(source: Path, out: Path, levels: Sequence[str], high: int, mech
     release = tt.release(counts, epsilon="1", mechanism=mechanism, progress=steps.follow)
     steps.end(solution=release.manifest["solution"])
     with step("write") as facts:
-        release.save(out)
+        release.save(out, replicates=0)  # what is measured is the release
         facts["bytes"] = {file.name: file.stat().st_size for file in sorted(out.iterdir())}
     with step("compare with the truth") as facts:
         facts["errors"] = tt.evaluate(release, counts).to_pylist()
@@ -85,6 +88,13 @@ def verify_release(out: Path) -> None:
         sys.exit("The release fails its checks.")
 
 
+def sort_cells(cells: int) -> None:
+    """Sort so many random numbers, for comparison."""
+    numbers = np.random.default_rng(1).integers(0, 2**62, cells)
+    with step(SORTING):
+        numbers.sort()
+
+
 def _load_kernels(mechanism: Mechanism) -> None:
     h = tt.Hierarchy.from_paths(["a", "b", "c"], [("r", "s", "t"), ("r", "s", "u"), ("r", "v", "w")])
     counts = tt.GroupCounts(h, (1, 40), [[1] * 40, [2] * 40, [0] * 40])
@@ -94,14 +104,17 @@ def _load_kernels(mechanism: Mechanism) -> None:
 def main() -> None:
     """Make or verify a release."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["release", "verify"])
-    parser.add_argument("out", type=Path)
+    parser.add_argument("what", choices=["release", "verify", "sort"])
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--cells", type=int)
     parser.add_argument("--source", type=Path)
     parser.add_argument("--levels")
     parser.add_argument("--high", type=int)
     parser.add_argument("--mechanism")
     options = parser.parse_args()
-    if options.what == "verify":
+    if options.what == "sort":
+        sort_cells(options.cells)
+    elif options.what == "verify":
         verify_release(options.out)
     else:
         mechanism = tt.mechanism(options.mechanism)

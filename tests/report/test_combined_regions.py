@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ import numpy as np
 import pytest
 
 import tallytree as tt
+from tallytree.intervals.likely_ranges import Range, find_likely
 from tallytree.releases.flags import round_to_interval
+from tallytree.releases.kept_replicates import FEWEST, LUMPY, ROUNDING, find_rank, find_reach
 from tallytree.releases.released import MAKER
 from tallytree.report import range_errors
 from tallytree.report.report_page import write_page
@@ -149,6 +152,44 @@ def test_numbers_are_rounded_as_in_python(browser: Browser) -> None:
     for triple, shown in zip(triples, found, strict=True):
         wanted = [text.replace("-", MINUS) for text in round_to_interval(*triple)]
         assert shown == wanted, triple
+
+
+def test_intervals_are_those_of_python(browser: Browser) -> None:
+    """Of bells, of errors that are all or nothing, and where some replicates have no number."""
+    generator, share = np.random.default_rng(7), Fraction(9, 10)
+    facts = {
+        "fewest": FEWEST,
+        "rounding": ROUNDING,
+        "lumpy": LUMPY,
+        "reaches": [find_reach(share, number) for number in range(FEWEST, 41)],
+        "ranks": [find_rank(share, number) for number in range(FEWEST, 41)],
+        "flags": {"good": 0.25, "care": 0.5},
+    }
+    cases, wanted, lumps = [], [], 0
+    for number in range(2, 41):
+        for huge in (0, 0, 5000, 5000):
+            errors = generator.normal(generator.normal(0, 40), 30, number)
+            errors += huge * (generator.random(number) < 0.2)
+            errors[generator.random(number) < 0.1] = np.nan
+            value, is_whole = 3000.0 + generator.normal(), bool(generator.random() < 0.5)
+            known = generator.integers(0, 99, number).astype(float)
+            found = find_likely(np.array(value), errors, share, Range(0, 1e6, is_whole))
+            wanted.append([float(found.low), float(found.high)])
+            lumps += huge > 0 and float(found.high) > value + 4000
+            made = [None if math.isnan(each) else each for each in (known + errors).tolist()]
+            told = {"value": value, "known": known.tolist(), "made": made, "least": 0, "most": 1e6}
+            cases.append({**told, "isWhole": is_whole, "isPublic": False})
+    assert lumps > 20
+    script = (ASSETS / "estimates.js").read_text(encoding="utf-8")
+    there = "made: each.made.map((number) => number ?? NaN)"
+    page = browser.new_page()
+    settle = (
+        f"(all) => {{ {script} return all.cases.map((each) => settle({{ ...each, {there} }}, all.facts)) }}"
+    )
+    shown = page.evaluate(settle, {"cases": cases, "facts": facts})
+    page.close()
+    for case, found, ends in zip(cases, shown, wanted, strict=True):
+        assert [found["low"], found["high"]] == pytest.approx(ends), case
 
 
 def test_by_the_button_of_the_explorer_and_by_keyboard(visit: Any) -> None:
