@@ -96,7 +96,7 @@ class Made(Protocol):
 def imagine(method: Mechanism, made: Made, *, seed: int) -> Sequence[Ints]:
     """Imagine the true counts of a release.
 
-    Mechanisms that smooth draw them from what they believe; for others they are the released ones.
+    Mechanisms that can draw them from what the noisy answers tell; for others they are the released ones.
     """
     hidden = made.measurements.plan.hide_total(made.total)
     known = method.imagine(made.measurements, total=hidden, seed=seed)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tallytree.arrays import cut_rows
+from tallytree.arrays import MAX_MEASURED, cut_rows
 from tallytree.privacy.accuracy import find_variance
 from tallytree.privacy.plan import Plan
 from tallytree.solvers.tree.tree_model import solve_tree_model
@@ -41,8 +41,8 @@ def draw_tree_counts(plan: Plan, values: Sequence[Ints], *, total: int | None, s
     variances = [find_variance(level) for level in plan.levels]
     drawn = [_draw(values[0][:1], *_expect_root(values[0][0], variances[0]), variances[0], rng)]
     for level in range(1, len(values)):
-        parents = drawn[-1], plan.hierarchy.parents(level)
-        drawn.append(_draw_below(values[level], *parents, variances[level], rng))
+        parents = plan.hierarchy.parents(level)
+        drawn.append(_draw_below(values[level], drawn[-1], parents, variances[level], rng))
     return solve_tree_model(plan.hierarchy, drawn, total=total, scales=plan.scales).counts
 
 
@@ -91,4 +91,4 @@ def _draw(answers: Ints, mean: Floats, scatter: Floats, variance: float, rng: np
     """Draw from the posterior of normal counts under normal noise, as whole numbers that are not negative."""
     kept = scatter / np.maximum(scatter + variance, np.finfo(np.float64).tiny)
     off = np.sqrt(kept * variance) * rng.standard_normal(mean.shape)
-    return np.rint(mean + kept * (answers - mean) + off).clip(0).astype(np.int64)
+    return np.rint(mean + kept * (answers - mean) + off).clip(0, MAX_MEASURED).astype(np.int64)
