@@ -108,7 +108,7 @@ STUDIES = (
     Study("Kuo's taxis", load_kuo, 100, 20, total="private"),
     Study("firms in classes", load_classes, 200, 20),
     Study("firms in classes", load_classes, 200, 20, total="private"),
-    *(Study("firms in classes", load_classes, 1000, 20, "direct-dp", kind, "group") for kind in TOTALS),
+    *(Study("firms in classes", load_classes, 400, 20, "direct-dp", kind, "group") for kind in TOTALS),
 )
 
 

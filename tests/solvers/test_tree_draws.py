@@ -13,7 +13,7 @@ from tallytree.intervals.replicates import imagine, replicate
 from tallytree.mechanisms.direct_dp import DirectDP
 from tallytree.privacy.neighbours import TotalKind
 from tallytree.solvers.checks import verify_counts
-from tallytree.solvers.tree.tree_draws import _draw, _expect, draw_tree_counts
+from tallytree.solvers.tree.tree_draws import _draw, _expect, _expect_root, draw_tree_counts
 
 Ints = npt.NDArray[np.int64]
 
@@ -72,6 +72,24 @@ def test_a_draw_has_the_mean_and_the_variance_of_the_posterior(scatter: float, v
     kept = scatter / (scatter + variance)
     assert drawn.mean() == pytest.approx(1000 + 30 * kept, abs=0.3)
     assert drawn.var() == pytest.approx(kept * variance, rel=0.05, abs=0.1)
+
+
+def test_few_expected_groups_are_drawn_as_often_as_they_are_expected() -> None:
+    rng = np.random.default_rng(12)
+    wide = np.ones((1, 40_000))
+    drawn = _draw((0 * wide).astype(np.int64), 0.02 * wide, 0.02 * wide, 70.0, rng)
+    assert drawn.mean() == pytest.approx(0.02, abs=0.003)
+    assert drawn.var() == pytest.approx(0.02, abs=0.004)
+
+
+def test_what_the_root_expects_is_as_uncertain_as_a_mean_of_its_answers() -> None:
+    """Else all draws would have the same groups where there may be none."""
+    rng = np.random.default_rng(13)
+    answers = np.rint(5000 + rng.normal(0, 8, 300)).astype(np.int64)
+    means = np.array([_expect_root(answers, 64.0, rng)[0][0] for _ in range(400)])
+    for place, near in ((10, 5), (200, 41)):  # sizes from 8 to 12, and from 180 to 220
+        assert means[:, place].mean() == pytest.approx(answers[place - near // 2 :][:near].mean(), abs=1)
+        assert means[:, place].std() == pytest.approx(8 / np.sqrt(near), rel=0.15)
 
 
 class Forgetful(DirectDP):

@@ -8,13 +8,14 @@ are drawn from the root down. The answers y of a region, with noise of variance 
 
 Below the root, m_s is the region's share of its parent's draw (the one that fits y best, by least squares),
 and q_s = m_s + phi m_s^2: that of independent groups, and how much shapes differ within a level, phi, by the
-method of moments. At the root, m_s is the mean answer of sizes nearby and q_s their mean square beyond that
-of the noise, at least m_s. Given these, n_s is drawn from its normal posterior; then all levels are
-reconciled by Model M_H. It reads noisy answers and public facts alone.
+method of moments. At the root, m_s is drawn around the mean answer of sizes nearby, and q_s is their mean
+square beyond that of the noise, at least m_s. Given these, n_s is drawn from its posterior; then all levels
+are reconciled by Model M_H. It reads noisy answers and public facts alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,20 +35,23 @@ DOUBT = 3.3
 """Scatter at the root counts from so much beyond the noise on, in units of the noise's variance over the root
 of the number of sizes: one and a half standard errors."""
 
+FEW = 3.0
+"""Fewer groups than this are drawn from Poisson's law: rounding a bell curve would leave none of them."""
+
 
 def draw_tree_counts(plan: Plan, values: Sequence[Ints], *, total: int | None, seed: int) -> Sequence[Ints]:
     """Draw counts that add up, to ``total`` if there is one, from what noisy answers tell of them."""
     rng = np.random.default_rng(seed)
     variances = [find_variance(level) for level in plan.levels]
-    drawn = [_draw(values[0][:1], *_expect_root(values[0][0], variances[0]), variances[0], rng)]
+    drawn = [_draw(values[0][:1], *_expect_root(values[0][0], variances[0], rng), variances[0], rng)]
     for level in range(1, len(values)):
         parents = plan.hierarchy.parents(level)
         drawn.append(_draw_below(values[level], drawn[-1], parents, variances[level], rng))
     return solve_tree_model(plan.hierarchy, drawn, total=total, scales=plan.scales).counts
 
 
-def _expect_root(answers: Ints, variance: float) -> tuple[Floats, Floats]:
-    """Return the expected counts of the root and their scatter, from sizes nearby."""
+def _expect_root(answers: Ints, variance: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Draw the expected counts of the root, and return their scatter, from sizes nearby."""
     place = np.arange(len(answers))
     reach = np.maximum(LEAST_REACH, (REACH * place).astype(np.int64))
     low, high = np.maximum(place - reach, 0), np.minimum(place + reach + 1, len(answers))
@@ -59,7 +63,9 @@ def _expect_root(answers: Ints, variance: float) -> tuple[Floats, Floats]:
 
     mean = average(answers).clip(0)
     beyond = average((answers - mean) ** 2) - variance * (1.0 + DOUBT / np.sqrt(high - low))
-    return mean[None], np.maximum(beyond, mean)[None]
+    again = answers + math.sqrt(variance) * rng.standard_normal(len(answers))
+    drawn = average(again).clip(0)  # how far off the mean may be: with as much noise once more
+    return drawn[None], np.maximum(beyond, drawn)[None]
 
 
 def _draw_below(answers: Ints, above: Ints, parents: Ints, variance: float, rng: np.random.Generator) -> Ints:
@@ -88,7 +94,14 @@ def _expect(answers: Ints, above: Ints) -> Floats:
 
 
 def _draw(answers: Ints, mean: Floats, scatter: Floats, variance: float, rng: np.random.Generator) -> Ints:
-    """Draw from the posterior of normal counts under normal noise, as whole numbers that are not negative."""
+    """Draw from the posterior of normal counts under normal noise, as whole numbers that are not negative.
+
+    Where few groups are expected and the noise is larger, the posterior is Poisson's law.
+    """
     kept = scatter / np.maximum(scatter + variance, np.finfo(np.float64).tiny)
+    middle = mean + kept * (answers - mean)
     off = np.sqrt(kept * variance) * rng.standard_normal(mean.shape)
-    return np.rint(mean + kept * (answers - mean) + off).clip(0, MAX_MEASURED).astype(np.int64)
+    drawn = np.rint(middle + off).clip(0, MAX_MEASURED).astype(np.int64)
+    few = (middle < FEW) & (scatter < variance)
+    drawn[few] = rng.poisson(middle[few].clip(0))
+    return drawn
