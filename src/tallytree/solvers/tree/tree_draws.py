@@ -34,7 +34,6 @@ REACH, LEAST_REACH = 0.1, 2
 DOUBT = 3.3
 """Scatter at the root counts from so much beyond the noise on, in units of the noise's variance over the root
 of the number of sizes: one and a half standard errors."""
-
 FEW = 3.0
 """Fewer groups than this are drawn from Poisson's law: rounding a bell curve would leave none of them."""
 
